@@ -1,0 +1,64 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := build/pageindex
+SAMPLE := tests/samples/sp-intro.pdf
+
+# Nothing of a caller's virtual environment may leak into ours.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+READY := $(VENV)/.ready
+
+help:           ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | column -t -s "$$(printf '\t')"
+
+$(READY): requirements/dev.txt pyproject.toml
+	@rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $(READY)
+
+setup: $(READY) ## the virtual environment and the patched upstream
+	@scripts/install-pageindex.sh $(BUILD)
+
+demo: setup     ## ingest the sample paper offline and show its tree
+	@$(BIN)/vectorless-rag ingest $(SAMPLE) --data-dir data
+	@$(BIN)/vectorless-rag show $(SAMPLE) --data-dir data
+
+test: setup     ## the tests; no network, no key, no server of yours
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+lint: $(READY)  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(READY)  ## mypy, strict
+	$(BIN)/mypy
+
+patches-check: setup ## apply, prove, export again, compare bytes and digests
+	$(BIN)/python -m vectorless_rag.upstream check
+
+patches-shell: $(READY) ## a scratch repository with one commit a patch
+	$(BIN)/python -m vectorless_rag.upstream shell build/patches-shell
+
+patches-export: $(READY) ## write patches/ and the lock from the scratch repository
+	$(BIN)/python -m vectorless_rag.upstream export build/patches-shell
+
+check: lint type test patches-check ## what CI runs
+
+lock:           ## renew requirements/*.txt (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres -o requirements/runtime.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --group dev -c requirements/runtime.txt -o requirements/dev.txt
+
+clean:          ## remove what was built; data/ and vendor/ stay
+	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
+
+.PHONY: help setup demo test lint type patches-check patches-shell patches-export check lock clean

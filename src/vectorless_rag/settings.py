@@ -1,0 +1,242 @@
+"""
+Everything a run may vary, read once from the environment.
+
+No other module reads ``os.environ``; the linter refuses it.
+"""
+
+import os
+import sys
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.units import NanoUsd, nano_usd
+
+PREFIX = "VECTORLESS_RAG_"
+
+OFFLINE_PREFIX = "offline/"
+"""Models that answer in the process, without a key and without a network."""
+
+
+class Mode(StrEnum):
+    """Which algorithm finds the sections."""
+
+    AUTO = "auto"
+    FLASH = "flash"
+    STANDARD = "standard"
+
+
+class LogLevel(StrEnum):
+    """The least severe event that is reported."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ChildOutput(StrEnum):
+    """What becomes of what the child prints; it may quote the document."""
+
+    DISCARD = "discard"
+    INHERIT = "inherit"
+
+
+class Settings(BaseSettings):
+    """What one run may spend, where it writes and which model it asks."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
+
+    model: str = Field(
+        "offline/extractive",
+        pattern=r"^[^/\s]+/\S+$",
+        description="Model as provider/name; offline/extractive needs no provider.",
+    )
+    mode: Mode = Field(
+        Mode.AUTO,
+        description="auto, flash or standard; auto takes flash, then standard.",
+    )
+    api_base: str | None = Field(
+        None, description="Address of an OpenAI-compatible server; empty: the default."
+    )
+    data_dir: Path = Field(
+        Path("data"), description="Folder of the artifact store and the ledger."
+    )
+    ledger_url: str | None = Field(
+        None, description="Ledger database; empty: SQLite inside the data folder."
+    )
+    build_dir: Path | None = Field(
+        None, description="Patched upstream; empty: build/pageindex beside the source."
+    )
+    owner: str = Field(
+        "local",
+        pattern=r"^[\w.@-]{1,100}$",
+        description="Who pays: every ledger row carries this name.",
+    )
+    budget_usd: Decimal = Field(
+        Decimal(1),
+        ge=0,
+        le=1_000_000,
+        description="Most one run may spend, in dollars; 0 allows only free calls.",
+    )
+    allow_unpriced: bool = Field(
+        default=False, description="Call models with no known price, counted as free."
+    )
+    prices: Annotated[str, NoDecode] = Field(
+        "{}",
+        description=(
+            'Prices by model as JSON, dollars per token: {"openai/x": '
+            '{"input": "0.000001", "output": "0.000002"}}.'
+        ),
+    )
+    max_output_tokens: int = Field(
+        4096, ge=64, le=131_072, description="Cap on the output of one model call."
+    )
+    call_timeout_s: int = Field(
+        120,
+        ge=1,
+        le=3600,
+        description="Deadline of one model call with its retries, in seconds.",
+    )
+    call_attempts: int = Field(
+        3, ge=1, le=10, description="Provider requests one model call may make."
+    )
+    concurrency: int = Field(
+        8, ge=1, le=256, description="Model calls in flight at once, per document."
+    )
+    child_timeout_s: int = Field(
+        3600, ge=1, le=86_400, description="Longest life of a child, in seconds."
+    )
+    child_memory_bytes: int = Field(
+        8 * 1024**3,
+        ge=256 * 1024**2,
+        description="Address space the child and each of its workers may use.",
+    )
+    child_output: ChildOutput = Field(
+        ChildOutput.DISCARD,
+        description="discard, or inherit to see what the upstream prints.",
+    )
+    grace_s: int = Field(
+        5,
+        ge=0,
+        le=600,
+        description="Time a child has to settle its calls when stopped, in seconds.",
+    )
+    log_level: LogLevel = Field(
+        LogLevel.WARNING,
+        description="Least event reported: debug, info, warning, error.",
+    )
+    max_source_bytes: int = Field(
+        512 * 1024**2, ge=1, description="Largest PDF file, in bytes."
+    )
+    max_pages: int = Field(5000, ge=1, description="Longest document, in pages.")
+
+    @property
+    def offline(self) -> bool:
+        """Whether the model answers in the process."""
+        return self.model.startswith(OFFLINE_PREFIX)
+
+    @property
+    def budget_nano_usd(self) -> NanoUsd:
+        """The budget in whole nano-dollars."""
+        return nano_usd(self.budget_usd)
+
+    @property
+    def store_dir(self) -> Path:
+        """Folder of the artifact store."""
+        return self.data_dir.absolute() / "store"
+
+    @property
+    def effective_ledger_url(self) -> str:
+        """Address of the ledger database."""
+        return self.ledger_url or f"sqlite:///{self.data_dir.absolute()}/ledger.sqlite3"
+
+    @classmethod
+    def load(cls, **overrides: Any) -> Self:  # noqa: ANN401  (pydantic checks them)
+        """
+        Read the settings of this process.
+
+        Args:
+            overrides: Values that stand above the environment; None counts as
+                not given.
+
+        Raises:
+            VectorlessRagError: ``settings_invalid``. The message names the
+                settings, never their values.
+        """
+        given = {k: v for k, v in overrides.items() if v is not None}
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            names = sorted({str(e["loc"][0]) for e in error.errors()})
+            listed = ", ".join(PREFIX + name.upper() for name in names)
+            raise VectorlessRagError(Code.SETTINGS_INVALID, listed) from None
+
+
+# What each provider's client reads. Anything else stays with the parent.
+_PROVIDER_VARIABLES = {
+    "azure": ("AZURE_",),
+    "bedrock": ("AWS_",),
+    "gemini": ("GEMINI_", "GOOGLE_API_KEY"),
+    "vertex_ai": ("VERTEXAI_", "GOOGLE_APPLICATION_CREDENTIALS"),
+    "together_ai": ("TOGETHERAI_", "TOGETHER_AI_"),
+}
+_NETWORK_VARIABLES = (
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+)  # fmt: skip
+
+
+def provider_environment(model: str) -> dict[str, str]:
+    """
+    Pick the variables the child needs to reach the provider of *model*.
+
+    Args:
+        model: ``provider/name``. Offline models need none.
+
+    Returns:
+        The provider's own variables, and those of proxies and certificates.
+    """
+    provider, _, _ = model.partition("/")
+    if model.startswith(OFFLINE_PREFIX):
+        return {}
+    wanted = _PROVIDER_VARIABLES.get(provider, (provider.upper() + "_",))
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(wanted) or name in _NETWORK_VARIABLES
+    }
+
+
+def measuring_environment() -> dict[str, str]:
+    """Return what a coverage run needs to follow into children."""
+    return {k: v for k, v in os.environ.items() if k.startswith("COVERAGE_")}
+
+
+def tool_environment() -> dict[str, str]:
+    """Return this process's environment for tools such as pip that must see it."""
+    return dict(os.environ)
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "vectorless-rag"
+
+
+def search_path() -> str:
+    """Return the ``PATH`` that children look up programs on."""
+    return os.environ.get("PATH", os.defpath)
+
+
+def python_executable() -> str:
+    """Return the interpreter that children run."""
+    return sys.executable

@@ -1,0 +1,303 @@
+"""
+The PDF file: which bytes it is, and the text of its pages.
+
+The parent only takes a file's identity and a private copy. Parsing untrusted
+bytes happens in the child. This is the one module that may import ``pypdf``
+or ``pypdfium2``.
+"""
+
+import contextlib
+import errno
+import hashlib
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.units import Sha256
+from vectorless_rag.wire import Parser
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+_CHUNK_BYTES = 1 << 20
+
+# Readers look for the header in the first kilobyte.
+_HEADER_WINDOW_BYTES = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One PDF file, by its bytes."""
+
+    path: Path
+    """Where it was found."""
+
+    sha256: Sha256
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The file's name; bytes that are not UTF-8 show as replacement marks."""
+        return printable(self.path.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """The text layer of a document."""
+
+    texts: tuple[str, ...]
+    """One text a page, in order; empty where a page has none."""
+
+    unreadable: int
+    """Pages whose text the parser could not decode; they count as empty."""
+
+    parser: Parser
+
+
+def printable(text: str) -> str:
+    """Replace what cannot be shown or stored: escaped bytes and line breaks."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def identify(path: Path, *, max_bytes: int) -> Source:
+    """
+    Digest the file at *path*.
+
+    Raises:
+        VectorlessRagError: ``source_unreadable``: missing, no file, not to be
+            read, or no PDF. ``source_too_large``: more than *max_bytes*.
+    """
+    return _take(path, None, max_bytes=max_bytes)
+
+
+def copy(source: Source, target: Path) -> None:
+    """
+    Make the private copy at *target* that the child reads.
+
+    Raises:
+        VectorlessRagError: ``source_changed``: the bytes are no longer those of
+            *source*. ``source_unreadable``: the file is gone.
+            ``store_unwritable``: *target* cannot be written.
+    """
+    again = _take(source.path, target, max_bytes=source.size_bytes)
+    if again.sha256 != source.sha256:
+        raise VectorlessRagError(Code.SOURCE_CHANGED, source.name)
+
+
+def check_unchanged(source: Source) -> None:
+    """
+    Compare the file with what it was.
+
+    Raises:
+        VectorlessRagError: ``source_changed``.
+    """
+    try:
+        same = identify(source.path, max_bytes=source.size_bytes) == source
+    except VectorlessRagError:
+        same = False
+    if not same:
+        raise VectorlessRagError(Code.SOURCE_CHANGED, source.name)
+
+
+def _take(path: Path, target: Path | None, *, max_bytes: int) -> Source:
+    name = printable(path.name)
+    seen = hashlib.sha256()
+    size = 0
+    head = b""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(_opened(path, name))
+        sink = stack.enter_context(_sink(target)) if target is not None else None
+        while data := _read(file, name):
+            size += len(data)
+            if size > max_bytes:
+                code = Code.SOURCE_CHANGED if target else Code.SOURCE_TOO_LARGE
+                raise VectorlessRagError(code, f"{name}: over {max_bytes} bytes")
+            if len(head) < _HEADER_WINDOW_BYTES:
+                head += data[:_HEADER_WINDOW_BYTES]
+            seen.update(data)
+            if sink is not None:
+                _write(sink, data)
+    if size == 0:
+        raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: empty file")
+    if b"%PDF-" not in head:
+        raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: not a PDF")
+    return Source(path=path, sha256=Sha256(seen.hexdigest()), size_bytes=size)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, name: str) -> Iterator[int]:
+    try:
+        # Not blocking: a named pipe would wait for a writer for ever.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _unreadable(name, error) from None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            kind = "a folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "no file"
+            raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: {kind}")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, name: str) -> bytes:
+    try:
+        return os.read(fd, _CHUNK_BYTES)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+@contextlib.contextmanager
+def _sink(target: Path) -> Iterator[int]:
+    try:
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _unwritable(error) from None
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError as error:
+        raise _unwritable(error) from None
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> VectorlessRagError:
+    number = getattr(error, "errno", None)
+    why = os.strerror(number).lower() if number else "not a file name"
+    return VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: {why}")
+
+
+def _unwritable(error: OSError) -> VectorlessRagError:
+    why = errno.errorcode.get(error.errno or 0, "error")
+    return VectorlessRagError(Code.STORE_UNWRITABLE, f"working copy: {why}")
+
+
+def pypdf_identity() -> Parser:
+    """Name what reads the pages of documents."""
+    return Parser(name="pypdf", version=version("pypdf"))
+
+
+def pdfium_identity() -> Parser:
+    """Name what reads single-page documents and the layout."""
+    return Parser(name="pypdfium2", version=version("pypdfium2"))
+
+
+def read_pages(path: Path, *, max_pages: int) -> Pages:
+    """
+    Extract the text of every page.
+
+    Args:
+        path: A PDF; encrypted ones must open with the empty password.
+        max_pages: Longest document.
+
+    Raises:
+        VectorlessRagError: ``source_unreadable``, ``source_encrypted`` or
+            ``source_too_large``.
+    """
+    reader = _reader(path)
+    try:
+        count = len(reader.pages)
+    except (MemoryError, VectorlessRagError):
+        raise
+    except Exception as error:  # noqa: BLE001  (a parser on hostile bytes)
+        raise _broken(error) from None
+    if count == 0:
+        raise VectorlessRagError(Code.SOURCE_UNREADABLE, "the PDF has no pages")
+    if count > max_pages:
+        raise VectorlessRagError(Code.SOURCE_TOO_LARGE, f"{count} pages")
+    texts = [_page_text(reader, index) for index in range(count)]
+    return Pages(
+        texts=tuple(text or "" for text in texts),
+        unreadable=sum(text is None for text in texts),
+        parser=pypdf_identity(),
+    )
+
+
+def _reader(path: Path) -> "PdfReader":
+    # Its warnings hold font dictionaries, which are document content.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)
+    from pypdf import PasswordType, PdfReader  # noqa: PLC0415  (child only)
+
+    try:
+        reader = PdfReader(path)
+        locked = (
+            reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
+        )
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  (a parser on hostile bytes)
+        raise _broken(error) from None
+    if locked:
+        raise VectorlessRagError(Code.SOURCE_ENCRYPTED)
+    return reader
+
+
+# NUL and halves of surrogate pairs are no text: databases and UTF-8 refuse them.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Replace what UTF-8 and databases refuse by replacement marks."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _page_text(reader: "PdfReader", index: int) -> str | None:
+    try:
+        return storable(reader.pages[index].extract_text() or "")
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  (one bad font must not lose the document)
+        return None
+
+
+def _broken(error: Exception) -> VectorlessRagError:
+    # The class only: a parser's message may quote the file.
+    return VectorlessRagError(
+        Code.SOURCE_UNREADABLE, f"pypdf raised {type(error).__name__}"
+    )
+
+
+def opens_in_pdfium(path: Path) -> bool:
+    """Tell whether the layout parser can open the file at all."""
+    import pypdfium2  # noqa: PLC0415  (child only)
+
+    try:
+        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+            return len(document) > 0
+    except pypdfium2.PdfiumError:
+        return False
+
+
+def read_single_page(path: Path) -> str:
+    """
+    Extract the text of the first page with PDFium.
+
+    Raises:
+        VectorlessRagError: ``source_unreadable``.
+    """
+    import pypdfium2  # noqa: PLC0415  (child only)
+
+    try:
+        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+            page = document[0]
+            text_page = page.get_textpage()
+            text = text_page.get_text_bounded()
+            text_page.close()
+            page.close()
+    except pypdfium2.PdfiumError:
+        raise VectorlessRagError(Code.SOURCE_UNREADABLE, "PDFium refused it") from None
+    return storable(str(text).replace("\r\n", "\n"))

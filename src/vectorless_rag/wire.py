@@ -1,0 +1,247 @@
+"""
+What the parent and the child say to each other, and how it is spelled.
+
+The parent writes one `Request` to the child's standard input. The child writes
+`Progress` lines to one descriptor and exactly one framed `Answer` to another.
+"""
+
+import dataclasses
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from vectorless_rag.errors import Code, Failure, VectorlessRagError
+from vectorless_rag.units import Sha256
+
+MAGIC = b"VLR1"
+_HEAD = struct.Struct(">4sQ32s")
+
+HEAD_BYTES = _HEAD.size
+"""Length of a frame's head: magic, length of the body, sha256 of the body."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one child may do. Result-affecting fields are part of the recipe."""
+
+    max_output_tokens: int
+    """Cap on the output tokens of one model call."""
+
+    call_timeout_s: int
+    """Deadline of one model call with all its attempts, in seconds."""
+
+    call_attempts: int
+    """Provider requests one model call may make, the first included."""
+
+    concurrency: int
+    """Model calls in flight at once."""
+
+    max_pages: int
+    """Longest document, in pages."""
+
+    memory_bytes: int
+    """Address space of the child and of each of its workers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Everything the child is told. Secrets travel in its environment, not here."""
+
+    schema: ClassVar[int] = 1
+
+    attempt_id: str
+    """Owner of every ledger row the child writes."""
+
+    parent_pid: int
+    """The child ends itself when this process is gone."""
+
+    document_path: str
+    """A private copy of the PDF inside the child's working folder."""
+
+    document_sha256: Sha256
+
+    checkout: str
+    """Folder that holds the patched ``pageindex`` package."""
+
+    mode: str
+    """``auto``, ``flash`` or ``standard``."""
+
+    model: str
+    """``provider/name``, as the operator wrote it."""
+
+    api_base: str | None = None
+
+    ledger_url: str
+    """Where the ledger is: ``sqlite:///...``."""
+
+    budgets: tuple[str, ...]
+    """Budgets every call counts towards."""
+
+    limits: Limits
+
+    prices_json: str = "{}"
+    """Configured prices: model to dollars per token, as decimal strings."""
+
+    allow_unpriced: bool = False
+
+    def encode(self) -> bytes:
+        """Spell the request as one JSON object."""
+        return _dump({"schema": self.schema, **dataclasses.asdict(self)})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """
+        Read a request back.
+
+        Raises:
+            VectorlessRagError: ``child_protocol``, if it is not one of ours.
+        """
+        raw = _load(data, cls.schema)
+        try:
+            raw["limits"] = Limits(**raw["limits"])
+            raw["budgets"] = tuple(raw["budgets"])
+            return cls(**raw)
+        except (TypeError, KeyError) as error:
+            raise _garbled("request fields") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parser:
+    """What read the pages, by name and installed version."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a successful child found, not yet checked."""
+
+    route: str
+    """What built the tree: ``flash``, ``standard`` or ``shortcut``."""
+
+    tree: tuple[Any, ...]
+    """Nested nodes as PageIndex spells them; `vectorless_rag.tree` checks them."""
+
+    pages: tuple[str, ...]
+    """Text of every page, in order."""
+
+    parser: Parser
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The one answer of a child: what it found, or why it failed."""
+
+    schema: ClassVar[int] = 1
+
+    found: Found | None = None
+    failure: Failure | None = None
+
+    notes: dict[str, int] = field(default_factory=dict)
+    """Counters for the run record, for example of traces not delivered."""
+
+    def encode(self) -> bytes:
+        """Spell the answer as one frame: head, then JSON."""
+        body = _dump(
+            {
+                "schema": self.schema,
+                "found": dataclasses.asdict(self.found) if self.found else None,
+                "failure": dataclasses.asdict(self.failure) if self.failure else None,
+                "notes": self.notes,
+            }
+        )
+        head = _HEAD.pack(MAGIC, len(body), hashlib.sha256(body).digest())
+        return head + body
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """
+        Read the one frame in *data*.
+
+        Raises:
+            VectorlessRagError: ``child_protocol``: nothing, half a frame, more
+                than a frame, or a frame that is not ours.
+        """
+        if len(data) < HEAD_BYTES:
+            raise _garbled("no answer")
+        magic, length, digest = _HEAD.unpack_from(data)
+        body = data[HEAD_BYTES:]
+        if magic != MAGIC or length != len(body):
+            raise _garbled("half an answer")
+        if hashlib.sha256(body).digest() != digest:
+            raise _garbled("answer digest")
+        raw = _load(body, cls.schema)
+        try:
+            return cls(
+                found=_found(raw["found"]) if raw["found"] else None,
+                failure=_failure(raw["failure"]) if raw["failure"] else None,
+                notes=raw["notes"],
+            )
+        except (TypeError, KeyError, ValueError) as error:
+            raise _garbled("answer fields") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """One line about how far the child is."""
+
+    stage: str
+    """A stage of the flow: ``pages``, ``structure``, ``summaries``, …"""
+
+    calls: int = 0
+    """Model calls finished so far."""
+
+    cost_nano_usd: int = 0
+    """Spent so far, in nano-dollars."""
+
+    def encode(self) -> bytes:
+        """Spell it as one line of JSON."""
+        return _dump(dataclasses.asdict(self)) + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> Self:
+        """
+        Read one line back.
+
+        Raises:
+            VectorlessRagError: ``child_protocol``.
+        """
+        try:
+            return cls(**json.loads(line))
+        except (TypeError, ValueError) as error:
+            raise _garbled("progress line") from error
+
+
+def _found(raw: dict[str, Any]) -> Found:
+    return Found(
+        route=raw["route"],
+        tree=tuple(raw["tree"]),
+        pages=tuple(raw["pages"]),
+        parser=Parser(**raw["parser"]),
+    )
+
+
+def _failure(raw: dict[str, Any]) -> Failure:
+    return Failure(code=Code(raw["code"]), detail=raw["detail"])
+
+
+def _dump(value: dict[str, Any]) -> bytes:
+    # ASCII, so that a lone surrogate in a page text survives the trip.
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def _load(data: bytes, schema: int) -> dict[str, Any]:
+    try:
+        raw = json.loads(data)
+        if raw.pop("schema") != schema:
+            raise _garbled("schema")
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise _garbled("JSON") from error
+    return dict(raw)
+
+
+def _garbled(what: str) -> VectorlessRagError:
+    return VectorlessRagError(Code.CHILD_PROTOCOL, what)
