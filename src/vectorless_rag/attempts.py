@@ -1,0 +1,180 @@
+"""One attempt at one document, from its first ledger row to its last."""
+
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from vectorless_rag.artifact import OperationUsage, RunRecord, RunUsage
+from vectorless_rag.artifact import timestamp as spelled
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.types import (
+    Attempt,
+    HoldRow,
+    Outcome,
+    day_budget,
+    owner_budget,
+    run_budget,
+)
+from vectorless_rag.prices import Prices
+from vectorless_rag.recipe import Recipe
+from vectorless_rag.results import Spend
+from vectorless_rag.settings import Settings
+from vectorless_rag.units import NanoUsd
+
+
+def new_run_id() -> str:
+    """Make the name of a run: when it started, and something unique."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:12]}"
+
+
+@dataclass(kw_only=True)
+class AccountedAttempt:
+    """
+    Opens an attempt in the ledger, and closes it however its block ends.
+
+    After the block, `spend` says what it cost, also if it failed.
+
+    Args:
+        settings: Owner, model, budget and the ledger's address.
+        recipe: What is built.
+        run_id: The run whose budget it counts towards.
+    """
+
+    settings: Settings
+    recipe: Recipe
+    run_id: str
+
+    attempt_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    spend: Spend = field(default_factory=Spend)
+    _started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def budgets(self) -> tuple[str, ...]:
+        """Every budget that its calls count towards."""
+        owner = self.settings.owner
+        today = self._started.date()
+        return (
+            run_budget(self.run_id),
+            owner_budget(owner),
+            day_budget(owner, today),
+        )
+
+    def __enter__(self) -> Self:
+        self._ledger = Ledger.open(self.settings.effective_ledger_url)
+        try:
+            self._ledger.set_budget(
+                run_budget(self.run_id), self.settings.budget_nano_usd
+            )
+            self._ledger.start_attempt(self._attempt())
+        except BaseException:
+            self._ledger.close()
+            raise
+        return self
+
+    def _attempt(self) -> Attempt:
+        prices = Prices(self.settings.prices)
+        return Attempt(
+            attempt_id=self.attempt_id,
+            run_id=self.run_id,
+            owner=self.settings.owner,
+            document_sha256=self.recipe.document_sha256,
+            recipe_hash=self.recipe.recipe_hash,
+            model=self.settings.model,
+            # An offline model has no price; its table need not be read.
+            price_table=None if self.settings.offline else prices.identity,
+        )
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        outcome, code = _outcome(error)
+        try:
+            self._ledger.end_attempt(self.attempt_id, outcome, code)
+            self._sum_up()
+        except VectorlessRagError:
+            # What went wrong first is the reason; leases close the rows.
+            if error is None:
+                raise
+        finally:
+            self._ledger.close()
+
+    def _sum_up(self) -> None:
+        usage = self._ledger.usage(self.attempt_id)
+        self.spend = Spend(
+            calls=usage.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost=usage.cost_nano,
+        )
+
+    def record(self, notes: dict[str, int]) -> RunRecord:
+        """
+        Make the run record, once the child has ended.
+
+        Args:
+            notes: The child's counters.
+        """
+        # The child is gone: what it still holds counts at the hold.
+        self._ledger.expire(self.attempt_id)
+        self._sum_up()
+        ended = datetime.now(UTC)
+        usage = self._ledger.usage(self.attempt_id)
+        return RunRecord(
+            attempt_id=self.attempt_id,
+            run_id=self.run_id,
+            owner=self.settings.owner,
+            recipe_hash=self.recipe.recipe_hash,
+            started_at=spelled(self._started),
+            ended_at=spelled(ended),
+            wall_ms=int((ended - self._started).total_seconds() * 1000),
+            usage=RunUsage.of(
+                calls=usage.calls,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cost_nano_usd=usage.cost_nano,
+                by_state=usage.by_state,
+                by_operation=_by_operation(self._ledger.holds(self.attempt_id)),
+            ),
+            notes=notes,
+        )
+
+
+def _outcome(error: BaseException | None) -> tuple[Outcome, Code | None]:
+    match error:
+        case None:
+            return Outcome.BUILT, None
+        case VectorlessRagError(code=Code.CANCELLED):
+            return Outcome.CANCELLED, Code.CANCELLED
+        case VectorlessRagError():
+            return Outcome.FAILED, error.code
+        case Exception():
+            return Outcome.FAILED, Code.INTERNAL_ERROR
+        case _:
+            # An interrupt, or the signal to end.
+            return Outcome.CANCELLED, Code.CANCELLED
+
+
+def _by_operation(rows: list[HoldRow]) -> dict[str, OperationUsage]:
+    grouped: defaultdict[str, list[HoldRow]] = defaultdict(list)
+    for row in rows:
+        if not row.replayed:
+            grouped[row.operation].append(row)
+    return {name: _summed(group) for name, group in sorted(grouped.items())}
+
+
+def _summed(rows: list[HoldRow]) -> OperationUsage:
+    known = [row.usage for row in rows if row.usage is not None]
+    return OperationUsage(
+        calls=len(rows),
+        prompt_tokens=sum(usage.prompt_tokens for usage in known),
+        completion_tokens=sum(usage.completion_tokens for usage in known),
+        cost_nano_usd=NanoUsd(sum(row.amount_nano or 0 for row in rows)),
+    )

@@ -1,0 +1,52 @@
+"""The command line: the one place where a failure becomes an exit status."""
+
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from vectorless_rag.errors import Code, VectorlessRagError
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived: stop children, close the ledger, exit."""
+
+
+def entrypoint() -> None:
+    """Run as the program ``vectorless-rag``."""
+    signal.signal(signal.SIGTERM, _terminate)
+    raise SystemExit(main(sys.argv[1:]))
+
+
+def main(argv: list[str]) -> int:
+    """
+    Carry out *argv* and return the exit status.
+
+    A foreseen failure gets one line. Any other is a defect of ours: its
+    traceback shows, and Python exits with 1.
+    """
+    from vectorless_rag.cli.app import app  # noqa: PLC0415  (after the handlers)
+
+    try:
+        return app(argv)
+    except VectorlessRagError as error:
+        return report(error)
+    except Terminated:
+        return report(VectorlessRagError(Code.CANCELLED))
+    except KeyboardInterrupt:
+        sys.stderr.write("vectorless-rag: interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # The reader of standard output went away, as `head` does.
+        sys.stderr.close()
+        return 0
+
+
+def report(error: VectorlessRagError) -> int:
+    """Print *error* as one line on standard error; return its exit status."""
+    sys.stderr.write(f"vectorless-rag: {error.code}: {error}\n")
+    return error.failure.exit_status
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated

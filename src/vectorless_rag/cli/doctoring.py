@@ -1,0 +1,150 @@
+"""``vectorless-rag doctor``: what is installed, built, configured and reachable."""
+
+import json
+import platform
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.text import Text
+
+from vectorless_rag import upstream
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.prices import Prices
+from vectorless_rag.running import build_folder
+from vectorless_rag.settings import Settings, provider_environment
+
+_PACKAGES = ("pypdf", "cryptography", "pypdfium2", "litellm", "langfuse", "sqlalchemy")
+_MARKS = {"ok": ("ok  ", "green"), "note": ("note", "yellow"), "fail": ("FAIL", "red")}
+_CONNECT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    state: str
+    """``ok``, ``note`` for something to know, or ``fail``."""
+
+    words: str
+    exit_status: int = 0
+
+
+def doctor(settings: Settings, *, as_json: bool) -> int:
+    """Look at everything a run needs; return 0, or the gravest exit status."""
+    findings = list(_findings(settings))
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(f) for f in findings]) + "\n")
+    else:
+        console = Console(highlight=False)
+        for finding in findings:
+            mark, style = _MARKS[finding.state]
+            console.print(
+                Text.assemble((mark, style), f"  {finding.what:<12} {finding.words}"),
+                soft_wrap=True,
+            )
+    return max((f.exit_status for f in findings), default=0)
+
+
+def _findings(settings: Settings) -> Iterator[Finding]:
+    yield Finding("python", "ok", platform.python_version())
+    for name in _PACKAGES:
+        yield _package(name)
+    yield _checked("upstream", lambda: _upstream(settings))
+    yield _checked("data", lambda: _data(settings))
+    yield _checked("ledger", lambda: _ledger(settings))
+    yield from _model(settings)
+
+
+def _checked(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, "ok", look())
+    except VectorlessRagError as error:
+        return Finding(what, "fail", str(error), error.failure.exit_status)
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, "ok", version(name))
+    except PackageNotFoundError:
+        return Finding(name, "fail", "not installed; run `make setup`", 10)
+
+
+def _upstream(settings: Settings) -> str:
+    folder = build_folder(settings)
+    record = upstream.verify(upstream.resources_root(), folder)
+    patches = f"{len(record.patches)} patches"
+    return f"pageindex {record.pageindex_version}, {patches}, every file intact"
+
+
+def _data(settings: Settings) -> str:
+    folder = settings.data_dir.absolute()
+    if not folder.exists():
+        parent = next(p for p in folder.parents if p.exists())
+        _try_to_write(parent)
+        return f"{folder} will be made on first use"
+    _try_to_write(folder)
+    return f"{folder} is writable"
+
+
+def _try_to_write(folder: Path) -> None:
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-"):
+            pass
+    except OSError as error:
+        raise VectorlessRagError(
+            Code.STORE_UNWRITABLE, f"{folder}: {error.strerror}"
+        ) from None
+
+
+def _ledger(settings: Settings) -> str:
+    path = settings.data_dir.absolute() / "ledger.sqlite3"
+    if settings.ledger_url is None and not path.exists():
+        return "SQLite in the data folder, made on first use"
+    with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
+        problems = ledger.check()
+    if problems:
+        raise VectorlessRagError(Code.LEDGER_CONFLICT, problems[0])
+    return "opens, and its entries add up"
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
+    name = settings.model
+    if settings.offline:
+        yield Finding("model", "ok", f"{name}: answers here, no key and no network")
+        return
+    if not any("KEY" in key for key in provider_environment(name)):
+        yield Finding("key", "note", f"no key variable is set for {name}")
+    yield _price(settings)
+    if settings.api_base is not None:
+        yield _reach(settings.api_base)
+
+
+def _price(settings: Settings) -> Finding:
+    if Prices(settings.prices).find(settings.model) is not None:
+        return Finding("price", "ok", f"{settings.model} has a price")
+    unpriced = VectorlessRagError(Code.UNPRICED_MODEL, settings.model)
+    if settings.allow_unpriced:
+        return Finding("price", "note", str(unpriced))
+    return Finding("price", "fail", str(unpriced), unpriced.failure.exit_status)
+
+
+def _reach(address: str) -> Finding:
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_S).close()
+    except OSError as error:
+        why = error.strerror or "no answer"
+        return Finding("server", "fail", f"{host}:{port}: {why}", 3)
+    return Finding("server", "ok", f"{host}:{port} accepts connections")

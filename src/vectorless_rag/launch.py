@@ -1,0 +1,111 @@
+"""
+Start the child for one document, and turn how it ended into an answer.
+
+The child is a program named by argv. Nothing of it is imported here.
+"""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import vectorless_rag
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.process import ChildCommand, ChildEnd, run_child
+from vectorless_rag.settings import (
+    ChildOutput,
+    Settings,
+    measuring_environment,
+    provider_environment,
+    python_executable,
+    search_path,
+)
+from vectorless_rag.wire import Answer, Found, Progress, Request
+
+# Page texts are a few kilobytes each; this is far above any real document.
+_ANSWER_LIMIT_BYTES = 1 << 30
+
+
+def run_document(
+    request: Request,
+    settings: Settings,
+    *,
+    work: Path,
+    on_progress: Callable[[Progress], None],
+) -> tuple[Found, dict[str, int]]:
+    """
+    Run the child on one document and return what it found.
+
+    Args:
+        request: What the child is told.
+        settings: Time limits, and what becomes of the child's output.
+        work: The child's own folder; the caller removes it.
+        on_progress: Is handed each progress report.
+
+    Returns:
+        What was found, not yet checked, and counters for the run record.
+
+    Raises:
+        VectorlessRagError: The failure the child reported, or ``child_timeout``,
+            ``child_killed``, ``child_memory`` or ``child_protocol``.
+    """
+    end = run_child(
+        ChildCommand(
+            argv=(python_executable(), "-m", "vectorless_rag.run_pageindex"),
+            cwd=work,
+            env=_environment(settings.model, work),
+            stdin=request.encode(),
+            inherit_output=settings.child_output is ChildOutput.INHERIT,
+        ),
+        timeout_s=settings.child_timeout_s,
+        grace_s=settings.grace_s,
+        on_line=lambda line: on_progress(Progress.decode(line)),
+        answer_limit=_ANSWER_LIMIT_BYTES,
+    )
+    if end.timed_out:
+        raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")
+    answer = _answer(end)
+    if answer.failure is not None:
+        raise VectorlessRagError.of(answer.failure)
+    if answer.found is None:
+        raise VectorlessRagError(Code.CHILD_PROTOCOL, "empty answer")
+    return answer.found, answer.notes
+
+
+def _answer(end: ChildEnd) -> Answer:
+    try:
+        return Answer.decode(end.answer)
+    except VectorlessRagError as garbled:
+        raise _why_no_answer(end, garbled) from None
+
+
+def _why_no_answer(end: ChildEnd, garbled: VectorlessRagError) -> VectorlessRagError:
+    if end.status < 0:
+        name = signal.Signals(-end.status).name
+        return VectorlessRagError(Code.CHILD_KILLED, name)
+    return VectorlessRagError(
+        Code.CHILD_PROTOCOL, f"exit status {end.status}, {garbled.detail}"
+    )
+
+
+def _environment(model: str, work: Path) -> dict[str, str]:
+    """Build the child's environment from nothing."""
+    return {
+        "PATH": search_path(),
+        # This very package, wherever it runs from; never the working folder.
+        "PYTHONPATH": str(Path(vectorless_rag.__file__).parents[1]),
+        "PYTHONSAFEPATH": "1",
+        # Hashing is seeded per process: no set order may reorder prompts.
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "PYTHONNOUSERSITE": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        # Whatever writes to a home or a temporary folder writes to its own.
+        "HOME": str(work),
+        "TMPDIR": str(work),
+        # LiteLLM would fetch a price map and read a .env file at import.
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_MODE": "PRODUCTION",
+        **provider_environment(model),
+        **measuring_environment(),
+    }

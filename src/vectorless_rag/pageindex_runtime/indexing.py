@@ -1,0 +1,128 @@
+"""Which route a document takes, and the patched upstream that it takes it on."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.pageindex_runtime.calls import Caller
+from vectorless_rag.pageindex_runtime.shortcut import one_page_tree
+from vectorless_rag.pageindex_runtime.wiring import count_tokens
+from vectorless_rag.source import (
+    Pages,
+    opens_in_pdfium,
+    pdfium_identity,
+    read_pages,
+    read_single_page,
+)
+from vectorless_rag.wire import Found, Progress, Request
+
+Tree = list[dict[str, Any]]
+
+
+class _Silent:
+    """Stands where upstream wants a logger: it logs whole trees and replies."""
+
+    def info(self, _message: object, **_fields: object) -> None:
+        """Drop a message."""
+
+    error = debug = exception = warning = info
+
+
+def index_document(
+    request: Request, caller: Caller, on_progress: Callable[[Progress], None]
+) -> Found:
+    """
+    Find the tree of the requested document.
+
+    Args:
+        request: Document, mode, model and limits.
+        caller: Every model call goes through it; it is in use already.
+        on_progress: Is handed each stage as it starts.
+
+    Raises:
+        VectorlessRagError: ``source_unreadable``, ``source_encrypted``,
+            ``source_no_text``, ``source_too_large``, ``pageindex_no_structure``,
+            or what a model call failed with.
+    """
+    path = Path(request.document_path)
+    on_progress(Progress(stage="pages"))
+    pages = read_pages(path, max_pages=request.limits.max_pages)
+    if len(pages.texts) == 1:
+        return _shortcut(path, pages, caller)
+    if not any(text.strip() for text in pages.texts):
+        raise VectorlessRagError(Code.SOURCE_NO_TEXT, f"{len(pages.texts)} pages")
+    _import_upstream(request.checkout)
+    on_progress(Progress(stage="structure"))
+    route, tree = _route(request, path, pages)
+    return Found(route=route, tree=tuple(tree), pages=pages.texts, parser=pages.parser)
+
+
+def _shortcut(path: Path, pages: Pages, caller: Caller) -> Found:
+    text, parser = read_single_page(path), pdfium_identity()
+    if not text.strip():
+        text, parser = pages.texts[0], pages.parser
+    if not text.strip():
+        raise VectorlessRagError(Code.SOURCE_NO_TEXT, "1 page")
+    tree = one_page_tree(caller, text)
+    return Found(route="shortcut", tree=tuple(tree), pages=(text,), parser=parser)
+
+
+def _import_upstream(checkout: str) -> None:
+    """Import the patched package from *checkout* and from nowhere else."""
+    sys.path.insert(0, checkout)
+    import pageindex  # noqa: PLC0415  (only after the account is open)
+
+    if Path(checkout).resolve() not in Path(str(pageindex.__file__)).resolve().parents:
+        raise VectorlessRagError(
+            Code.UPSTREAM_TAMPERED, "another pageindex package is installed"
+        )
+
+
+def _route(request: Request, path: Path, pages: Pages) -> tuple[str, Tree]:
+    if request.mode != "standard":
+        tree = _flash(request, path)
+        if tree:
+            return "flash", tree
+        if request.mode == "flash":
+            raise VectorlessRagError(Code.NO_STRUCTURE, "flash mode")
+    return "standard", _standard(request, path, pages)
+
+
+def _flash(request: Request, path: Path) -> Tree:
+    """Return the tree that the layout shows; empty if it shows none."""
+    if not opens_in_pdfium(path):
+        if request.mode == "flash":
+            raise VectorlessRagError(Code.SOURCE_UNREADABLE, "PDFium refused it")
+        return []
+    from pageindex.flash import page_index_flash  # noqa: PLC0415
+    from pageindex.flash.api import flash_rejection_reason  # noqa: PLC0415
+
+    result = page_index_flash(str(path), summary_model=request.model)
+    if request.mode == "auto" and result["toc_source"] == "pages":
+        return []
+    return [] if flash_rejection_reason(result) else list(result["structure"])
+
+
+def _standard(request: Request, path: Path, pages: Pages) -> Tree:
+    """Return the tree that the model finds in the text."""
+    from pageindex.page_index_classic import page_index_main  # noqa: PLC0415
+    from pageindex.utils import ConfigLoader  # noqa: PLC0415
+
+    options = ConfigLoader().load(
+        {
+            "model": request.model,
+            "summary_model": request.model,
+            "if_add_node_id": "yes",
+            "if_add_node_summary": "yes",
+            "if_add_node_text": "no",
+            "if_add_doc_description": "no",
+        }
+    )
+    page_list = [(text, count_tokens(text, request.model)) for text in pages.texts]
+    result = page_index_main(str(path), options, logger=_Silent(), page_list=page_list)
+    tree: Tree = list(result["structure"])
+    if not tree:
+        raise VectorlessRagError(Code.NO_STRUCTURE, "standard mode")
+    return tree

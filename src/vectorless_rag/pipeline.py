@@ -1,0 +1,177 @@
+"""One document, from its path to a published artifact: every stage by name."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vectorless_rag import events
+from vectorless_rag.artifact import artifact_of
+from vectorless_rag.attempts import AccountedAttempt
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.launch import run_document
+from vectorless_rag.recipe import Recipe
+from vectorless_rag.results import IngestResult, Status
+from vectorless_rag.running import RunningCode
+from vectorless_rag.settings import Settings
+from vectorless_rag.source import Source, check_unchanged, copy, identify
+from vectorless_rag.store import Store, Stored
+from vectorless_rag.tree import count
+from vectorless_rag.wire import Limits, Progress, Request
+
+log = events.logger()
+
+
+def ingest(
+    path: Path,
+    settings: Settings,
+    code: RunningCode,
+    *,
+    run_id: str,
+    rebuild: bool,
+    on_progress: Callable[[Progress], None],
+) -> IngestResult:
+    """
+    Publish the artifact of one document, or return the one that is there.
+
+    Args:
+        path: The PDF.
+        settings: Model, budget, limits and folders.
+        code: What will run.
+        run_id: The run whose budget it counts towards.
+        rebuild: Build again where an artifact is there.
+        on_progress: Is handed each report of the child.
+
+    Returns:
+        The result; a foreseen failure is one of its values.
+    """
+    result = IngestResult(source=path, status=Status.FAILED)
+    attempt: AccountedAttempt | None = None
+    try:
+        source = identify(path, max_bytes=settings.max_source_bytes)
+        recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
+        result = replace(result, recipe_hash=recipe.recipe_hash)
+        store = Store(settings.store_dir)
+        with _unless_stored(store, recipe, rebuild=rebuild) as reused:
+            if reused is not None:
+                store.activate(reused)
+                return _done(result, store, reused, Status.REUSED)
+            attempt = AccountedAttempt(settings=settings, recipe=recipe, run_id=run_id)
+            job = _Job(source=source, recipe=recipe, code=code, store=store)
+            built = _build(job, attempt, rebuild=rebuild, on_progress=on_progress)
+        result = replace(result, spend=attempt.spend)
+        return _done(result, store, built, Status.BUILT)
+    except VectorlessRagError as error:
+        log.info("ingest_failed", code=error.code, recipe=result.recipe_hash)
+        spend = attempt.spend if attempt is not None else result.spend
+        return replace(result, failure=error.failure, spend=spend)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What is built, of what, by what, and where it goes."""
+
+    source: Source
+    recipe: Recipe
+    code: RunningCode
+    store: Store
+
+
+@contextmanager
+def _unless_stored(
+    store: Store, recipe: Recipe, *, rebuild: bool
+) -> Iterator[Stored | None]:
+    """Look, lock, look again: of many processes that ask at once, one builds."""
+    stored = None if rebuild else store.find(recipe.recipe_hash)
+    if stored is not None:
+        yield stored
+        return
+    with store.lock(recipe.recipe_hash):
+        yield None if rebuild else store.find(recipe.recipe_hash)
+
+
+def _build(
+    job: _Job,
+    attempt: AccountedAttempt,
+    *,
+    rebuild: bool,
+    on_progress: Callable[[Progress], None],
+) -> Stored:
+    settings, source = attempt.settings, job.source
+    with attempt, _working_folder() as work:
+        document = work / "document.pdf"
+        copy(source, document)
+        request = _request(job, attempt, document)
+        found, notes = run_document(
+            request, settings, work=work, on_progress=on_progress
+        )
+        artifact = artifact_of(
+            found, recipe=job.recipe, name=source.name, size_bytes=source.size_bytes
+        )
+        # Hashed before the run; an edit meanwhile must not go under the old key.
+        check_unchanged(source)
+        job.code.check_unchanged(settings)
+        run = attempt.record(notes)
+        published = job.store.publish(
+            artifact, run, job.code.provenance, rebuild=rebuild
+        )
+    stored = published.stored
+    log.info("artifact_published", artifact=stored.artifact_id, was=published.outcome)
+    return stored
+
+
+def _request(job: _Job, attempt: AccountedAttempt, document: Path) -> Request:
+    settings = attempt.settings
+    return Request(
+        attempt_id=attempt.attempt_id,
+        parent_pid=os.getpid(),
+        document_path=str(document),
+        document_sha256=job.source.sha256,
+        checkout=str(job.code.folder),
+        mode=settings.mode.value,
+        model=settings.model,
+        api_base=settings.api_base,
+        ledger_url=settings.effective_ledger_url,
+        budgets=attempt.budgets,
+        limits=Limits(
+            max_output_tokens=settings.max_output_tokens,
+            call_timeout_s=settings.call_timeout_s,
+            call_attempts=settings.call_attempts,
+            concurrency=settings.concurrency,
+            max_pages=settings.max_pages,
+            memory_bytes=settings.child_memory_bytes,
+        ),
+        prices_json=settings.prices,
+        allow_unpriced=settings.allow_unpriced,
+    )
+
+
+@contextmanager
+def _working_folder() -> Iterator[Path]:
+    """Make the child's own folder, and remove it with all that is in it."""
+    try:
+        folder = tempfile.TemporaryDirectory(
+            prefix="vectorless-rag-", ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise VectorlessRagError(
+            Code.STORE_UNWRITABLE, f"temporary folder: {error.strerror}"
+        ) from None
+    with folder as name:
+        yield Path(name)
+
+
+def _done(
+    result: IngestResult, store: Store, stored: Stored, status: Status
+) -> IngestResult:
+    artifact = store.read(stored)
+    return replace(
+        result,
+        status=status,
+        artifact_id=stored.artifact_id,
+        artifact_path=stored.folder,
+        pages=artifact.page_count,
+        nodes=count(artifact.tree),
+    )

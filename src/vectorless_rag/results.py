@@ -1,0 +1,88 @@
+"""What one ingest came to, for callers and for the command line."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from vectorless_rag.canon import Json
+from vectorless_rag.errors import Failure
+from vectorless_rag.source import storable
+from vectorless_rag.units import NanoUsd, Sha256, usd
+
+
+class Status(StrEnum):
+    """How an ingest ended."""
+
+    BUILT = "built"
+    REUSED = "reused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """What a run used, over all provider requests."""
+
+    calls: int = 0
+    """Provider requests, failed ones included."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: NanoUsd = NanoUsd(0)  # noqa: RUF009  (an int to Python)
+
+    def to_json(self) -> dict[str, Json]:
+        """Spell it; dollars are an exact decimal text."""
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cost_usd": f"{usd(self.cost):f}",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestResult:
+    """
+    One document: its artifact, or a classified failure.
+
+    What is not known when it fails is None.
+    """
+
+    source: Path
+    status: Status
+    recipe_hash: Sha256 | None = None
+    artifact_id: Sha256 | None = None
+
+    artifact_path: Path | None = None
+    """Folder with ``artifact.json``, ``manifest.json`` and ``run.json``."""
+
+    pages: int | None = None
+    nodes: int | None = None
+
+    spend: Spend = Spend()
+    """What this ingest cost; nothing when it was reused."""
+
+    failure: Failure | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Spell the result as the one object a document that ``--json`` prints."""
+        return {
+            # JSON has no bytes: those that are not UTF-8 become replacement marks.
+            "source": storable(str(self.source)),
+            "status": self.status.value,
+            "recipe_hash": self.recipe_hash,
+            "artifact_id": self.artifact_id,
+            "artifact_path": str(self.artifact_path) if self.artifact_path else None,
+            "pages": self.pages,
+            "nodes": self.nodes,
+            "usage": self.spend.to_json(),
+            "failure": _failure(self.failure) if self.failure else None,
+        }
+
+
+def _failure(failure: Failure) -> dict[str, Json]:
+    return {
+        "code": failure.code.value,
+        "phase": failure.phase,
+        "retryable": failure.retryable,
+        "message": failure.message,
+    }

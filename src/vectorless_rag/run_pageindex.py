@@ -1,0 +1,197 @@
+"""
+The child: index one document with the patched upstream, under account.
+
+``python -m vectorless_rag.run_pageindex ANSWER_FD PROGRESS_FD`` reads one
+`Request` from standard input, writes progress lines to one descriptor and one
+framed `Answer` to the other. The parent names this module by argv and never
+imports it.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from vectorless_rag.errors import Code, Failure, VectorlessRagError
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
+from vectorless_rag.pageindex_runtime.indexing import index_document
+from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
+from vectorless_rag.pageindex_runtime.offline import OfflineProvider
+from vectorless_rag.pageindex_runtime.wiring import use
+from vectorless_rag.prices import Prices
+from vectorless_rag.wire import Answer, Found, Progress, Request
+
+_PR_SET_PDEATHSIG = 1
+
+# Head room to unwind and to report a memory failure in.
+_MEMORY_RESERVE_BYTES = 256 * 1024**2
+
+
+class _Stopped(BaseException):
+    """SIGTERM arrived. Not an `Exception`, so that no upstream code swallows it."""
+
+
+class _Channel:
+    """The two descriptors to the parent. Workers of the child don't inherit them."""
+
+    def __init__(self, answer_fd: int, progress_fd: int) -> None:
+        self._answer_fd = answer_fd
+        self._progress_fd = progress_fd
+        for fd in (answer_fd, progress_fd):
+            os.set_inheritable(fd, False)  # noqa: FBT003  (positional only)
+
+    def progress(self, report: Progress) -> None:
+        """Send a progress line."""
+        _write(self._progress_fd, report.encode())
+
+    def answer(self, answer: Answer) -> None:
+        """Send the one answer."""
+        _write(self._answer_fd, answer.encode())
+        os.close(self._answer_fd)
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the request on standard input; return the exit status."""
+    channel = _Channel(int(argv[0]), int(argv[1]))
+    try:
+        answer = _answer(channel)
+    except _Stopped:
+        answer = _failed(Code.CANCELLED)
+    except MemoryError:
+        resource.setrlimit(resource.RLIMIT_AS, (_hard_limit(), _hard_limit()))
+        answer = _failed(Code.CHILD_MEMORY)
+    _ignore_signals()
+    channel.answer(answer)
+    return 0
+
+
+def _answer(channel: _Channel) -> Answer:
+    with _soft_stop():
+        try:
+            request = _request()
+            _end_with(request.parent_pid)
+            _limit_memory(request.limits.memory_bytes)
+            found, notes = _index(request, channel)
+        except VectorlessRagError as error:
+            return Answer(failure=error.failure)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  (upstream may raise anything)
+            return _failed(Code.INTERNAL_ERROR, _where(error))
+    return Answer(found=found, notes=notes)
+
+
+def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
+    """Index under account: who owns the usage is settled before upstream is there."""
+
+    def on_call(counts: Counts) -> None:
+        channel.progress(
+            Progress(
+                stage="model calls",
+                calls=counts.calls,
+                cost_nano_usd=counts.cost_nano_usd,
+            )
+        )
+
+    with Ledger.open(request.ledger_url) as ledger:
+        caller = Caller(
+            policy=_policy(request),
+            account=ledger,
+            prices=Prices(request.prices_json),
+            offline=OfflineProvider(),
+            remote=lambda: LiteLLMProvider(api_base=request.api_base),
+            on_call=on_call,
+        )
+        with caller, use(caller):
+            found = index_document(request, caller, channel.progress)
+    return found, _notes(caller.counts)
+
+
+def _policy(request: Request) -> Policy:
+    return Policy(
+        attempt_id=request.attempt_id,
+        model=request.model,
+        budgets=request.budgets,
+        limits=request.limits,
+        mode=request.mode,
+        allow_unpriced=request.allow_unpriced,
+    )
+
+
+def _notes(counts: Counts) -> dict[str, int]:
+    named = ("retries", "reasks", "unpriced", "usage_unknown")
+    return {name: getattr(counts, name) for name in named if getattr(counts, name)}
+
+
+def _request() -> Request:
+    request = Request.decode(sys.stdin.buffer.read())
+    # The request is read; nothing else may wait for this process's input.
+    with Path(os.devnull).open("rb") as null:
+        os.dup2(null.fileno(), 0)
+    return request
+
+
+def _end_with(parent: int) -> None:
+    """Die when the parent does: an orphan would go on spending."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        # It went away before the call above.
+        os._exit(1)
+
+
+def _limit_memory(limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ceiling = limit + _MEMORY_RESERVE_BYTES
+    if _hard_limit() != resource.RLIM_INFINITY:
+        ceiling = min(ceiling, _hard_limit())
+    resource.setrlimit(resource.RLIMIT_AS, (min(limit, ceiling), ceiling))
+
+
+def _hard_limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_AS)[1]
+
+
+@contextmanager
+def _soft_stop() -> Iterator[None]:
+    """Turn the first SIGTERM into `_Stopped`, so that calls in flight are settled."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        _ignore_signals()
+        raise _Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    yield
+
+
+def _ignore_signals() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _failed(code: Code, detail: str = "") -> Answer:
+    return Answer(failure=Failure(code=code, detail=detail))
+
+
+def _where(error: BaseException) -> str:
+    """Name the exception's class and place; its text may quote the document."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    place = f" at {Path(last.filename).name}:{last.lineno}" if last else ""
+    return f"{type(error).__name__}{place}"
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
