@@ -5,12 +5,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 import vectorless_rag
 from vectorless_rag import events
-from vectorless_rag.cli import artifacts, building, doctoring, ingesting
+from vectorless_rag.cli import accounting, artifacts, building, doctoring, ingesting
+from vectorless_rag.ledger.types import By
 from vectorless_rag.settings import Mode, Settings
 
 _app = typer.Typer(
@@ -23,8 +23,17 @@ _app = typer.Typer(
 )
 _recipe = typer.Typer(help="What decides an artifact's key.", no_args_is_help=True)
 _upstream = typer.Typer(help="The pinned, patched PageIndex.", no_args_is_help=True)
+_ledger = typer.Typer(
+    help="What was spent, and whether it adds up.", no_args_is_help=True
+)
+_budget = typer.Typer(help="What may be spent.", no_args_is_help=True)
 _app.add_typer(_recipe, name="recipe")
+_app.add_typer(_ledger, name="ledger")
+_app.add_typer(_budget, name="budget")
 _app.add_typer(_upstream, name="upstream")
+
+INTERRUPTED = 130
+"""Exit status of a command that Ctrl-C ended."""
 
 DataDir = Annotated[
     Path | None,
@@ -45,11 +54,14 @@ def app(argv: list[str]) -> int:
     """Carry out *argv*; return the exit status."""
     try:
         status = _app(argv, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except click.Abort:
+    except typer.Abort:
         raise KeyboardInterrupt from None
+    except typer.TyperException as error:
+        sys.stderr.write(f"vectorless-rag: {error} See --help.\n")
+        return 2
+    if status == INTERRUPTED:
+        # So Typer reports an interrupt that it has caught.
+        raise KeyboardInterrupt
     return int(status or 0)
 
 
@@ -175,6 +187,75 @@ def upstream_verify(
 ) -> int:
     """Compare every file of a build with its record."""
     return building.verify(_load(), dest)
+
+
+@_ledger.command("report")
+def ledger_report(
+    *,
+    by: Annotated[By, typer.Option(help="What to group by.")] = By.OPERATION,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """
+    Sum up every provider request.
+
+    Example: vectorless-rag ledger report --by model
+    """
+    return accounting.report(_load(data_dir=data_dir), by, as_json=json)
+
+
+@_ledger.command("verify")
+def ledger_verify(*, data_dir: DataDir = None, json: AsJson = False) -> int:
+    """Check that every hold is closed or leased and that all sums agree."""
+    return accounting.verify(_load(data_dir=data_dir), as_json=json)
+
+
+@_ledger.command("reconcile")
+def ledger_reconcile(
+    late: Annotated[
+        Path | None,
+        typer.Argument(
+            help="JSON lines of late usage: key (hold or response id), cost_usd,"
+            " prompt_tokens, completion_tokens."
+        ),
+    ] = None,
+    *,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """Expire holds whose lease ran out, and post usage that turned up late."""
+    return accounting.reconcile(_load(data_dir=data_dir), late, as_json=json)
+
+
+@_budget.command("set")
+def budget_set(
+    budget: Annotated[
+        str,
+        typer.Argument(help="owner:NAME, day:NAME:YYYY-MM-DD or run:ID."),
+    ],
+    limit_usd: Annotated[str, typer.Argument(help="Dollars, or `none`.")],
+    *,
+    data_dir: DataDir = None,
+) -> int:
+    """
+    Limit a budget.
+
+    Example: vectorless-rag budget set owner:local 25
+    """
+    return accounting.set_budget(_load(data_dir=data_dir), budget, limit_usd)
+
+
+@_budget.command("show")
+def budget_show(
+    budget: Annotated[
+        str | None, typer.Argument(help="One budget; all without it.")
+    ] = None,
+    *,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """Print limits, what is held and what is spent."""
+    return accounting.show_budgets(_load(data_dir=data_dir), budget, as_json=json)
 
 
 @_app.command()

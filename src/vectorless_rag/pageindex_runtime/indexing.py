@@ -121,7 +121,15 @@ def _standard(request: Request, path: Path, pages: Pages) -> Tree:
         }
     )
     page_list = [(text, count_tokens(text, request.model)) for text in pages.texts]
-    result = page_index_main(str(path), options, logger=_Silent(), page_list=page_list)
+    try:
+        result = page_index_main(
+            str(path), options, logger=_Silent(), page_list=page_list
+        )
+    except Exception as error:
+        # So the upstream says that every way to find sections failed.
+        if type(error) is Exception:
+            raise VectorlessRagError(Code.NO_STRUCTURE, "standard mode") from None
+        raise
     tree: Tree = list(result["structure"])
     if not tree:
         raise VectorlessRagError(Code.NO_STRUCTURE, "standard mode")

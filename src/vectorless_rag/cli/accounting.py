@@ -1,0 +1,219 @@
+"""``vectorless-rag ledger`` and ``budget``: what was spent, and what may be."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import asdict
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from vectorless_rag.canon import Json
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.types import Budget, By, LateUsage, ReportRow, TokenUsage
+from vectorless_rag.settings import Settings
+from vectorless_rag.store import StoreReader
+from vectorless_rag.units import NanoUsd, nano_usd, usd
+
+AUDIT_MISMATCH = 20
+"""Exit status of an audit that found a contradiction."""
+
+_BUDGET = re.compile(r"(run|owner|day):\S{1,200}")
+
+
+def report(settings: Settings, by: By, *, as_json: bool) -> int:
+    """Print the sums of all requests in groups, and their total."""
+    with _ledger(settings) as ledger:
+        rows = ledger.report(by)
+    if as_json:
+        for row in rows:
+            _print_json({"by": by.value, **_spelled(row)})
+        return 0
+    table = Table(by.value, box=None, pad_edge=False)
+    for heading in (
+        "calls",
+        "replayed",
+        "prompt",
+        "completion",
+        "cost $",
+        "of it held",
+    ):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(row.key, *_figures(row))
+    if rows:
+        table.add_section()
+        table.add_row("total", *_totals(rows))
+    Console(highlight=False).print(table)
+    return 0
+
+
+def verify(settings: Settings, *, as_json: bool) -> int:
+    """Check the ledger, and that each artifact's run record agrees with its rows."""
+    with _ledger(settings) as ledger:
+        problems = ledger.check()
+        problems += _disagreements(ledger, StoreReader(settings.store_dir))
+    if as_json:
+        _print_json({"problems": problems})
+    for problem in problems:
+        sys.stderr.write(f"FAIL  {problem}\n")
+    if not problems:
+        sys.stderr.write("ok    every hold is closed or leased, and all sums agree\n")
+    return AUDIT_MISMATCH if problems else 0
+
+
+def _disagreements(ledger: Ledger, store: StoreReader) -> list[str]:
+    """List artifacts whose ``run.json`` says something else than their rows."""
+    problems = []
+    for stored in store.all():
+        run = store.read_run(stored)
+        rows = ledger.usage(run.attempt_id)
+        recorded = (
+            run.usage.calls,
+            run.usage.prompt_tokens,
+            run.usage.completion_tokens,
+            run.usage.cost_nano_usd,
+        )
+        # A correction may be posted after the run: the rows may know better.
+        booked = (
+            rows.calls,
+            rows.prompt_tokens,
+            rows.completion_tokens,
+            rows.cost_nano,
+        )
+        if recorded != booked:
+            name = f"artifact {stored.artifact_id[:12]}, attempt {run.attempt_id[:12]}"
+            problems.append(f"{name}: run.json says {recorded}, the rows {booked}")
+    return problems
+
+
+def reconcile(settings: Settings, late: Path | None, *, as_json: bool) -> int:
+    """Expire what is overdue, and post late usage."""
+    usage = list(_late(late)) if late is not None else []
+    with _ledger(settings) as ledger:
+        done = ledger.reconcile(usage)
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        sys.stderr.write(f"expired {done.expired}, corrected {done.corrected}\n")
+        for key in done.unmatched:
+            sys.stderr.write(f"note  no hold takes the usage of {key}\n")
+        for attempt in done.running:
+            sys.stderr.write(f"note  attempt {attempt} has not ended\n")
+    return 0
+
+
+def _late(path: Path) -> Iterable[LateUsage]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        raise VectorlessRagError(Code.SETTINGS_INVALID, f"no {path.name}") from None
+    for number, line in enumerate(lines, start=1):
+        try:
+            raw = json.loads(line)
+            yield LateUsage(
+                key=str(raw["key"]),
+                amount=nano_usd(Decimal(str(raw["cost_usd"]))),
+                usage=TokenUsage(
+                    prompt_tokens=int(raw["prompt_tokens"]),
+                    completion_tokens=int(raw["completion_tokens"]),
+                ),
+            )
+        except (ValueError, KeyError, TypeError, InvalidOperation):
+            where = f"{path.name}, line {number}"
+            raise VectorlessRagError(Code.SETTINGS_INVALID, where) from None
+
+
+def set_budget(settings: Settings, budget: str, limit_usd: str) -> int:
+    """Limit *budget*; ``none`` lifts the limit."""
+    if not _BUDGET.fullmatch(budget):
+        raise VectorlessRagError(Code.SETTINGS_INVALID, "no such budget")
+    with _ledger(settings) as ledger:
+        ledger.set_budget(budget, _limit(limit_usd))
+        _show({budget: ledger.budget(budget)})
+    return 0
+
+
+def _limit(text: str) -> NanoUsd | None:
+    if text == "none":
+        return None
+    try:
+        limit = nano_usd(Decimal(text))
+    except (InvalidOperation, OverflowError, ValueError):
+        limit = NanoUsd(-1)
+    if limit < 0:
+        raise VectorlessRagError(Code.SETTINGS_INVALID, "the limit in dollars")
+    return limit
+
+
+def show_budgets(settings: Settings, budget: str | None, *, as_json: bool) -> int:
+    """Print one budget, or all."""
+    with _ledger(settings) as ledger:
+        found = {budget: ledger.budget(budget)} if budget else ledger.budgets()
+    if as_json:
+        for name, row in found.items():
+            _print_json({"budget": name, **_balance(row)})
+    else:
+        _show(found)
+    return 0
+
+
+def _show(found: Mapping[str, Budget]) -> None:
+    table = Table("budget", box=None, pad_edge=False)
+    for heading in ("limit $", "held $", "spent $"):
+        table.add_column(heading, justify="right")
+    for name, row in found.items():
+        balance = _balance(row)
+        table.add_row(name, *(str(balance[k] or "none") for k in balance))
+    Console(highlight=False).print(table)
+
+
+def _balance(row: Budget) -> dict[str, Json]:
+    return {
+        "limit_usd": None if row.limit is None else f"{usd(row.limit):f}",
+        "reserved_usd": f"{usd(row.reserved):f}",
+        "spent_usd": f"{usd(row.spent):f}",
+    }
+
+
+def _ledger(settings: Settings) -> closing[Ledger]:
+    return closing(Ledger.open(settings.effective_ledger_url))
+
+
+def _print_json(value: Mapping[str, object]) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def _spelled(row: ReportRow) -> dict[str, Json]:
+    raw: dict[str, Json] = asdict(row)
+    for name in ("cost", "open", "guessed"):
+        amount = raw.pop(f"{name}_nano")
+        raw[f"{name}_usd"] = f"{usd(int(str(amount))):f}"
+    return raw
+
+
+def _figures(row: ReportRow) -> tuple[str, ...]:
+    return (
+        f"{row.calls:,}",
+        f"{row.replayed:,}",
+        f"{row.prompt_tokens:,}",
+        f"{row.completion_tokens:,}",
+        f"{usd(row.cost_nano):f}",
+        f"{usd(row.guessed_nano):f}",
+    )
+
+
+def _totals(rows: list[ReportRow]) -> tuple[str, ...]:
+    return (
+        f"{sum(r.calls for r in rows):,}",
+        f"{sum(r.replayed for r in rows):,}",
+        f"{sum(r.prompt_tokens for r in rows):,}",
+        f"{sum(r.completion_tokens for r in rows):,}",
+        f"{usd(sum(r.cost_nano for r in rows)):f}",
+        f"{usd(sum(r.guessed_nano for r in rows)):f}",
+    )
