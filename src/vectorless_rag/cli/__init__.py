@@ -36,10 +36,6 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("vectorless-rag: interrupted\n")
         return 130
-    except BrokenPipeError:
-        # The reader of standard output went away, as `head` does.
-        sys.stderr.close()
-        return 0
 
 
 def report(error: VectorlessRagError) -> int:

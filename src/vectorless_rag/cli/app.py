@@ -56,6 +56,9 @@ def app(argv: list[str]) -> int:
         status = _app(argv, standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit as error:
+        # The reader of standard output went away, as `head` does.
+        return int(error.code or 0)
     except typer.TyperException as error:
         sys.stderr.write(f"vectorless-rag: {error} See --help.\n")
         return 2

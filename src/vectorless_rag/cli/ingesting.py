@@ -61,7 +61,7 @@ def ingest(
 
 
 # Where documents failed in different ways, the gravest decides.
-_GRAVEST = (1, 20, 10, 4, 5, 3)
+_GRAVEST = (1, 20, 10, 2, 4, 5, 3)
 
 
 def exit_status(results: Sequence[IngestResult]) -> int:
