@@ -1,0 +1,160 @@
+"""``run.json``: what the run that made an artifact did and cost."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field
+
+from vectorless_rag.errors import Failure
+from vectorless_rag.records import STRICT, Digest, decode, encode
+from vectorless_rag.units import NanoUsd, usd
+
+Moment = Annotated[
+    str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z$")
+]
+"""A point in time in UTC: ``2026-11-30T09:00:00.000Z``."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+def timestamp(moment: datetime) -> str:
+    """
+    Spell *moment* in UTC, to the millisecond.
+
+    Args:
+        moment: A time that knows its zone.
+    """
+    spelled = moment.astimezone(UTC).isoformat(timespec="milliseconds")
+    return spelled.replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationUsage:
+    """What one kind of model call cost in a run."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_nano_usd: Annotated[NanoUsd, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunUsage:
+    """What a run cost, as its ledger rows sum up."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    calls: Count
+    """Provider requests, each retry counted."""
+
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_nano_usd: Annotated[NanoUsd, Field(ge=0)]
+
+    cost_usd: str
+    """The same amount in dollars, an exact decimal."""
+
+    by_state: dict[str, Count] = field(default_factory=dict)
+    """Requests by how their hold ended: ``settled``, ``voided``, …"""
+
+    by_operation: dict[str, OperationUsage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.cost_usd != f"{usd(self.cost_nano_usd):f}":
+            raise ValueError("cost_usd is another amount than cost_nano_usd")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        calls: int,
+        prompt_tokens: int,
+        completion_tokens: int,
+        cost_nano_usd: int,
+        by_state: dict[str, int] | None = None,
+        by_operation: dict[str, OperationUsage] | None = None,
+    ) -> Self:
+        """Make one from counts and an amount in nano-dollars."""
+        return cls(
+            calls=calls,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost_nano_usd=NanoUsd(cost_nano_usd),
+            cost_usd=f"{usd(cost_nano_usd):f}",
+            by_state=by_state or {},
+            by_operation=by_operation or {},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureRecord:
+    """Something that went wrong on the way to the artifact."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    code: str
+    phase: str
+    retryable: bool
+    message: str
+
+    @classmethod
+    def of(cls, failure: Failure) -> Self:
+        """Record *failure* in the words of this version."""
+        return cls(
+            code=failure.code.value,
+            phase=failure.phase,
+            retryable=failure.retryable,
+            message=failure.message,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """
+    What one run did and cost.
+
+    Time, cost and owner stand here, so that they are in no key and not in the
+    artifact.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    attempt_id: str
+    """Owner of the ledger rows that sum up to `usage`."""
+
+    run_id: str
+    """The command or job that this document was part of."""
+
+    owner: str
+    """Who pays."""
+
+    recipe_hash: Digest
+    started_at: Moment
+    ended_at: Moment
+    wall_ms: Count
+    usage: RunUsage
+
+    failures: tuple[FailureRecord, ...] = ()
+
+    notes: dict[str, int] = field(default_factory=dict)
+    """Counters of the child, for example of traces not delivered."""
+
+    schema_version: Literal[1] = 1
+
+    @property
+    def encoded(self) -> bytes:
+        """The record as bytes, in canonical form."""
+        return encode(self)
+
+
+def read_run(data: bytes) -> RunRecord:
+    """
+    Read a run record back.
+
+    Raises:
+        VectorlessRagError: ``store_corrupt``. The message names the field.
+    """
+    return decode(RunRecord, data, "run.json")
