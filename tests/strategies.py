@@ -76,6 +76,10 @@ requests = st.builds(
     ledger_url=st.just("sqlite:///ledger.sqlite3"),
     budgets=st.lists(st.text(max_size=10), max_size=3).map(tuple),
     limits=limits,
+    journal_dir=st.none() | st.text(max_size=20),
+    journal_days=st.integers(1, 365),
+    replay=st.booleans(),
+    trace_content=st.booleans(),
     prices_json=st.just("{}"),
     allow_unpriced=st.booleans(),
 )

@@ -19,7 +19,6 @@ from vectorless_rag.settings import (
     tool_environment,
 )
 
-
 ROW = r"^\| `VECTORLESS_RAG_(\w+)` \| (.+?) \| (.+) \|$"
 
 
@@ -143,6 +142,9 @@ def test_a_provider_gets_its_own_variables_and_the_proxy(
         "GOOGLE_API_KEY",
         "AWS_SECRET_ACCESS_KEY",
         "HTTPS_PROXY",
+        # Addresses decide the result, so they come by api_base alone.
+        "OPENAI_BASE_URL",
+        "OPENAI_API_BASE",
     }
     for name in names:
         monkeypatch.setenv(name, "x")

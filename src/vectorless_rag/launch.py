@@ -18,6 +18,7 @@ from vectorless_rag.settings import (
     provider_environment,
     python_executable,
     search_path,
+    tracing_environment,
 )
 from vectorless_rag.wire import Answer, Found, Progress, Request
 
@@ -107,5 +108,6 @@ def _environment(model: str, work: Path) -> dict[str, str]:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
         **provider_environment(model),
+        **tracing_environment(),
         **measuring_environment(),
     }

@@ -103,7 +103,7 @@ def _build(
     with attempt, _working_folder() as work:
         document = work / "document.pdf"
         copy(source, document)
-        request = _request(job, attempt, document)
+        request = _request(job, attempt, document, rebuild=rebuild)
         found, notes = run_document(
             request, settings, work=work, on_progress=on_progress
         )
@@ -122,7 +122,9 @@ def _build(
     return stored
 
 
-def _request(job: _Job, attempt: AccountedAttempt, document: Path) -> Request:
+def _request(
+    job: _Job, attempt: AccountedAttempt, document: Path, *, rebuild: bool
+) -> Request:
     settings = attempt.settings
     return Request(
         attempt_id=attempt.attempt_id,
@@ -143,6 +145,10 @@ def _request(job: _Job, attempt: AccountedAttempt, document: Path) -> Request:
             max_pages=settings.max_pages,
             memory_bytes=settings.child_memory_bytes,
         ),
+        journal_dir=str(settings.journal_dir) if settings.journal else None,
+        journal_days=settings.journal_days,
+        replay=settings.replay and not rebuild,
+        trace_content=settings.trace_content,
         prices_json=settings.prices,
         allow_unpriced=settings.allow_unpriced,
     )

@@ -23,6 +23,12 @@ from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
 from vectorless_rag.pageindex_runtime.indexing import index_document
+from vectorless_rag.pageindex_runtime.journal import (
+    FileJournal,
+    Journal,
+    NoJournal,
+    sweep,
+)
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.offline import OfflineProvider
 from vectorless_rag.pageindex_runtime.wiring import use
@@ -109,10 +115,19 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
             offline=OfflineProvider(),
             remote=lambda: LiteLLMProvider(api_base=request.api_base),
             on_call=on_call,
+            journal=_journal(request),
         )
         with caller, use(caller):
             found = index_document(request, caller, channel.progress)
     return found, _notes(caller.counts)
+
+
+def _journal(request: Request) -> Journal:
+    if request.journal_dir is None:
+        return NoJournal()
+    folder = Path(request.journal_dir)
+    sweep(folder, keep_days=request.journal_days)
+    return FileJournal(folder, server=request.api_base, replay=request.replay)
 
 
 def _policy(request: Request) -> Policy:
@@ -127,7 +142,7 @@ def _policy(request: Request) -> Policy:
 
 
 def _notes(counts: Counts) -> dict[str, int]:
-    named = ("retries", "reasks", "unpriced", "usage_unknown")
+    named = ("replayed", "retries", "reasks", "unpriced", "usage_unknown")
     return {name: getattr(counts, name) for name in named if getattr(counts, name)}
 
 

@@ -111,6 +111,19 @@ class Settings(BaseSettings):
     concurrency: int = Field(
         8, ge=1, le=256, description="Model calls in flight at once, per document."
     )
+    journal: bool = Field(
+        default=True,
+        description="Keep the replies of paid calls, so that a rerun is not charged.",
+    )
+    journal_days: int = Field(
+        30, ge=1, le=3650, description="Replies older than this are deleted, in days."
+    )
+    replay: bool = Field(
+        default=True, description="Use kept replies instead of asking again."
+    )
+    trace_content: bool = Field(
+        default=False, description="Put prompts and replies into traces."
+    )
     child_timeout_s: int = Field(
         3600, ge=1, le=86_400, description="Longest life of a child, in seconds."
     )
@@ -154,6 +167,11 @@ class Settings(BaseSettings):
         return self.data_dir.absolute() / "store"
 
     @property
+    def journal_dir(self) -> Path:
+        """Folder of kept replies."""
+        return self.data_dir.absolute() / "journal"
+
+    @property
     def effective_ledger_url(self) -> str:
         """Address of the ledger database."""
         return self.ledger_url or f"sqlite:///{self.data_dir.absolute()}/ledger.sqlite3"
@@ -188,6 +206,10 @@ _PROVIDER_VARIABLES = {
     "vertex_ai": ("VERTEXAI_", "GOOGLE_APPLICATION_CREDENTIALS"),
     "together_ai": ("TOGETHERAI_", "TOGETHER_AI_"),
 }
+# Tracing is on where its keys are set.
+_TRACING_PREFIX = "LANGFUSE_"
+# Which server answers is part of the recipe: only ``api_base`` decides it.
+_ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
 _NETWORK_VARIABLES = (
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
     "http_proxy", "https_proxy", "no_proxy", "all_proxy",
@@ -212,8 +234,14 @@ def provider_environment(model: str) -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(wanted) or name in _NETWORK_VARIABLES
+        if (name.startswith(wanted) and not name.endswith(_ADDRESSES))
+        or name in _NETWORK_VARIABLES
     }
+
+
+def tracing_environment() -> dict[str, str]:
+    """Return the tracer's own variables."""
+    return {k: v for k, v in os.environ.items() if k.startswith(_TRACING_PREFIX)}
 
 
 def measuring_environment() -> dict[str, str]:

@@ -81,6 +81,18 @@ class Request:
 
     limits: Limits
 
+    journal_dir: str | None = None
+    """Folder of replies that were paid for; None: none are kept."""
+
+    journal_days: int = 30
+    """Kept replies older than this are deleted, in days."""
+
+    replay: bool = True
+    """Whether kept replies are used."""
+
+    trace_content: bool = False
+    """Whether traces carry prompts and replies."""
+
     prices_json: str = "{}"
     """Configured prices: model to dollars per token, as decimal strings."""
 
@@ -238,7 +250,7 @@ def _load(data: bytes, schema: int) -> dict[str, Any]:
         raw = json.loads(data)
         if raw.pop("schema") != schema:
             raise _garbled("schema")
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise _garbled("JSON") from error
     return dict(raw)
 

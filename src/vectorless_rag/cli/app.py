@@ -118,6 +118,10 @@ def ingest(
     rebuild: Annotated[
         bool, typer.Option(help="Build again, even if the artifact is there.")
     ] = False,
+    no_replay: Annotated[
+        bool,
+        typer.Option("--no-replay", help="Ask again what an earlier run has paid for."),
+    ] = False,
     quiet: Annotated[bool, typer.Option(help="No progress display.")] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -133,6 +137,7 @@ def ingest(
         api_base=api_base,
         budget_usd=_decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
+        replay=False if no_replay else None,
         data_dir=data_dir,
     )
     return ingesting.ingest(paths, settings, rebuild=rebuild, as_json=json, quiet=quiet)

@@ -1,0 +1,249 @@
+"""
+One call's tries: each reserved, sent, and closed in the ledger.
+
+Everything that touches the ledger here is a plain call without an await inside, so
+that no cancellation can come between a request and its record.
+"""
+
+import asyncio
+
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.types import Hold
+from vectorless_rag.pageindex_runtime.answers import judge
+from vectorless_rag.pageindex_runtime.closing import Closer, Sent, now_us
+from vectorless_rag.pageindex_runtime.journal import Journal, NoJournal
+from vectorless_rag.pageindex_runtime.plans import Plan, Shared
+from vectorless_rag.pageindex_runtime.providers import (
+    Message,
+    Money,
+    ProviderFailure,
+    ProviderReply,
+    ProviderRequest,
+)
+from vectorless_rag.pageindex_runtime.tokens import bound_tokens
+from vectorless_rag.prices import OFFLINE_PREFIX
+from vectorless_rag.units import NanoUsd, Sha256
+
+LEASE_MARGIN_S = 30.0
+"""How much longer a hold is leased than its call may take, in seconds."""
+
+# Of the call's deadline: the longest single try, so that a stalled socket leaves
+# time for another, and the shortest that is worth a request.
+_LONGEST_TRY = 0.6
+_SHORTEST_TRY = 0.05
+
+
+# What a provider answers when it gets more requests than it takes.
+_SLOW_DOWN = frozenset({429, 503, 529})
+
+
+class Tries:
+    """
+    The tries of one call, within one deadline that starts with this object.
+
+    Args:
+        plan: What is asked.
+        shared: What it shares with other calls.
+    """
+
+    def __init__(self, plan: Plan, shared: Shared) -> None:
+        self._plan = plan
+        self._shared = shared
+        self._closer = Closer(plan, shared)
+        # An offline model answers the same way each time, for free.
+        offline = plan.model.startswith(OFFLINE_PREFIX)
+        self._journal: Journal = NoJournal() if offline else shared.journal
+        self._made = 0
+        self._deadline = _now() + plan.timeout_s
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further request may be made."""
+        return self._made >= self._plan.attempts or not self._fits(0)
+
+    async def ask(self, messages: tuple[Message, ...]) -> ProviderReply:
+        """
+        Send *messages* until there is a reply.
+
+        Raises:
+            VectorlessRagError: The failure of the last try, or a refusal.
+        """
+        key = self._journal.key(self._request(messages, 0))
+        kept = self._kept(key, messages)
+        if kept is not None:
+            return kept
+        failures = 0
+        while True:
+            try:
+                return await self._try(messages, key)
+            except ProviderFailure as error:
+                failure = error
+            failures += 1
+            wait_s = self._wait_s(failures, failure.retry_after_s)
+            if not self._again(failure, wait_s):
+                raise self._error(failure)
+            self._shared.counts.retries += 1
+            await self._pause(wait_s)
+
+    def _again(self, failure: ProviderFailure, wait_s: float) -> bool:
+        """Decide before waiting: a wait that ends past the deadline helps nobody."""
+        return (
+            failure.retry
+            and self._made < self._plan.attempts
+            and self._fits(wait_s)
+            and self._shared.allowance.take()
+        )
+
+    def _error(self, failure: ProviderFailure) -> VectorlessRagError:
+        name, tries = self._plan.operation.name, self._made
+        return VectorlessRagError(
+            failure.code, f"{name}: {failure.detail}, try {tries}"
+        )
+
+    def _kept(self, key: Sha256, messages: tuple[Message, ...]) -> ProviderReply | None:
+        """Return the reply that an earlier run paid for, if there is one."""
+        self._shared.check()
+        reply = self._journal.find(key)
+        # What counts as usable may have changed since it was kept.
+        if reply is None or not self._usable(reply):
+            return None
+        self._closer.replay(self._sent(messages, free=True), reply)
+        return reply
+
+    def _usable(self, reply: ProviderReply) -> bool:
+        try:
+            judge(self._plan.operation, reply, continues=self._plan.continues)
+        except VectorlessRagError:
+            return False
+        return True
+
+    async def _try(self, messages: tuple[Message, ...], key: Sha256) -> ProviderReply:
+        self._shared.check()
+        sent = self._sent(messages, free=False)
+        await self._reserve(sent.hold)
+        self._shared.counts.requests += 1
+        self._shared.counts.unpriced += self._plan.price is None
+        try:
+            reply = await self._send(messages)
+        except ProviderFailure as error:
+            self._closer.fail(sent, error)
+            if error.status in _SLOW_DOWN:
+                self._shared.slots.refused()
+            raise
+        except BaseException:
+            # Cancelled, or out of memory: the request may have left.
+            self._closer.interrupt(sent)
+            raise
+        if reply.usage is not None and self._usable(reply):
+            # Before the row is settled, so that no settled call is paid for twice.
+            self._journal.keep(key, reply)
+        self._closer.settle(sent, reply)
+        self._shared.slots.answered()
+        return reply
+
+    def _sent(self, messages: tuple[Message, ...], *, free: bool) -> Sent:
+        self._made += 1
+        hold = self._hold(messages, free=free)
+        return Sent(hold=hold, messages=messages, started_us=now_us())
+
+    def _hold(self, messages: tuple[Message, ...], *, free: bool) -> Hold:
+        plan = self._plan
+        prompt_tokens = bound_tokens(messages, plan.model)
+        amount = NanoUsd(0)
+        if plan.price is not None and not free:
+            amount = plan.price.most(
+                prompt_tokens=prompt_tokens, output_tokens=plan.max_tokens
+            )
+        return Hold(
+            hold_id=f"{plan.call_id}:{self._made}",
+            attempt_id=plan.attempt_id,
+            operation=plan.operation.name,
+            model=plan.model,
+            amount=amount,
+            prompt_tokens=prompt_tokens,
+            budgets=plan.budgets,
+            lease_s=max(self._rest_s(), 0) + LEASE_MARGIN_S,
+            call_id=plan.call_id,
+            try_no=self._made,
+        )
+
+    async def _reserve(self, hold: Hold) -> None:
+        """Reserve; while others hold the rest of a budget, wait for them."""
+        rounds = 0
+        while True:
+            try:
+                self._shared.account.reserve(hold)
+            except VectorlessRagError as error:
+                if error.code is not Code.BUDGET_CONTENDED:
+                    raise
+                contended = error
+            else:
+                return
+            rounds += 1
+            wait_s = self._wait_s(rounds, None)
+            if not self._fits(wait_s):
+                raise contended
+            await self._pause(wait_s)
+            self._shared.check()
+
+    async def _send(self, messages: tuple[Message, ...]) -> ProviderReply:
+        timeout_s = min(self._rest_s(), self._plan.timeout_s * _LONGEST_TRY)
+        request = self._request(messages, timeout_s)
+        failure = _timeout()
+        try:
+            # A client's own timeout bounds each read, not the whole reply.
+            async with asyncio.timeout(timeout_s):
+                return await self._plan.provider.send(request)
+        except (ProviderFailure, MemoryError):
+            raise
+        except TimeoutError:
+            pass
+        except Exception:  # noqa: BLE001  (a provider's defect may quote the prompt)
+            failure = _defect()
+        # Outside the clauses: what they caught must not become its context.
+        raise failure
+
+    def _request(
+        self, messages: tuple[Message, ...], timeout_s: float
+    ) -> ProviderRequest:
+        plan = self._plan
+        return ProviderRequest(
+            operation=plan.operation.name,
+            model=plan.model,
+            messages=messages,
+            max_tokens=plan.max_tokens,
+            timeout_s=timeout_s,
+            params=plan.params,
+        )
+
+    def _wait_s(self, failures: int, retry_after_s: float | None) -> float:
+        return self._plan.backoff.wait_s(failures, retry_after_s, self._shared.rng)
+
+    def _rest_s(self) -> float:
+        return self._deadline - _now()
+
+    def _fits(self, wait_s: float) -> bool:
+        """Say whether a useful try fits in after waiting *wait_s*."""
+        return wait_s + self._plan.timeout_s * _SHORTEST_TRY < self._rest_s()
+
+    async def _pause(self, wait_s: float) -> None:
+        """Wait, or stop waiting when the run has ended."""
+        ended = asyncio.ensure_future(self._shared.ended.wait())
+        try:
+            await asyncio.wait({ended}, timeout=wait_s)
+        finally:
+            ended.cancel()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _timeout() -> ProviderFailure:
+    return ProviderFailure("timeout", Code.TIMEOUT, retry=True, money=Money.UNKNOWN)
+
+
+def _defect() -> ProviderFailure:
+    return ProviderFailure(
+        "internal", Code.INTERNAL_ERROR, retry=False, money=Money.UNKNOWN
+    )
