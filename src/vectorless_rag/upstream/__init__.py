@@ -1,0 +1,24 @@
+"""The pinned upstream: fetched, checked, patched, and held to its digests."""
+
+from vectorless_rag.upstream.checkout import build, differences, verify
+from vectorless_rag.upstream.fetch import FileSource, IndexSource, Source, fetch
+from vectorless_rag.upstream.pin import GitSource, Pin, read_pin
+from vectorless_rag.upstream.record import BuildRecord, BuiltPatch, read_record
+from vectorless_rag.upstream.resources import resources_root
+
+__all__ = [
+    "BuildRecord",
+    "BuiltPatch",
+    "FileSource",
+    "GitSource",
+    "IndexSource",
+    "Pin",
+    "Source",
+    "build",
+    "differences",
+    "fetch",
+    "read_pin",
+    "read_record",
+    "resources_root",
+    "verify",
+]
