@@ -1,0 +1,17 @@
+"""The modules of the tree under test, importable before patch 0060 too."""
+
+from patches.parser_stand_in import take_the_name
+
+take_the_name()
+
+from pageindex import (  # noqa: E402  (only once PyPDF2 can be found)
+    flash,
+    local_api,
+    page_index_classic,
+    tree_optimize,
+    utils,
+)
+
+classic = page_index_classic
+
+__all__ = ["classic", "flash", "local_api", "tree_optimize", "utils"]
