@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,8 +46,8 @@ ONE = ProviderReply(
 )
 
 
-def request(content: str = "hi", **changes: object) -> ProviderRequest:
-    usual: dict[str, object] = {
+def request(content: str = "hi", **changes: Any) -> ProviderRequest:
+    usual: dict[str, Any] = {
         "operation": "summary_leaf",
         "model": "openai/x",
         "messages": (Message("user", content),),
@@ -54,11 +55,11 @@ def request(content: str = "hi", **changes: object) -> ProviderRequest:
         "timeout_s": 1.0,
         "params": {},
     }
-    return ProviderRequest(**(usual | changes))  # type: ignore[arg-type]
+    return ProviderRequest(**(usual | changes))
 
 
-def journal(folder: Path, **more: object) -> FileJournal:
-    return FileJournal(folder / "journal", **({"server": None, "replay": True} | more))  # type: ignore[arg-type]
+def journal(folder: Path, **more: Any) -> FileJournal:
+    return FileJournal(folder / "journal", **({"server": None, "replay": True} | more))
 
 
 @given(reply=replies)
@@ -124,7 +125,7 @@ def test_replies_are_kept_even_where_none_are_used(tmp_path: Path) -> None:
     ],
 )
 def test_another_request_has_another_key(
-    tmp_path: Path, changes: dict[str, object]
+    tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     """All that the provider is told is in the key."""
     assert journal(tmp_path).key(request()) != journal(tmp_path).key(request(**changes))

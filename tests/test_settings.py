@@ -12,11 +12,13 @@ from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import (
     PREFIX,
     Settings,
+    cache_folder,
     measuring_environment,
     provider_environment,
     python_executable,
     search_path,
     tool_environment,
+    tracing_environment,
 )
 
 ROW = r"^\| `VECTORLESS_RAG_(\w+)` \| (.+?) \| (.+) \|$"
@@ -162,6 +164,31 @@ def test_tools_see_the_whole_environment_and_children_a_measure_of_it(
     assert "x" == tool_environment()["PIP_CANARY"]
     assert "PIP_CANARY" not in measuring_environment()
     assert "COVERAGE_CANARY" in measuring_environment()
+
+
+def test_tracing_needs_both_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one key missing nothing of the tracer is handed on; with both, its own."""
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "p")
+    monkeypatch.setenv("LANGFUSE_DEBUG", "true")
+    monkeypatch.setenv("HTTPS_PROXY", "proxy")
+    assert {} == tracing_environment()
+    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "s")
+
+    assert {"LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY", "HTTPS_PROXY"} <= set(
+        tracing_environment()
+    )
+    assert "LANGFUSE_DEBUG" not in tracing_environment()
+
+
+def test_the_cache_is_where_the_desktop_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """XDG_CACHE_HOME, and .cache in the home without it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tmp_path / "vectorless-rag" == cache_folder()
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    assert Path.home() / ".cache" / "vectorless-rag" == cache_folder()
 
 
 def test_programs_are_looked_up_where_this_process_looks() -> None:

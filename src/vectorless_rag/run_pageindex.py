@@ -31,6 +31,7 @@ from vectorless_rag.pageindex_runtime.journal import (
 )
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.offline import OfflineProvider
+from vectorless_rag.pageindex_runtime.tracing import observer_from
 from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
@@ -107,19 +108,26 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
             )
         )
 
-    with Ledger.open(request.ledger_url) as ledger:
-        caller = Caller(
-            policy=_policy(request),
-            account=ledger,
-            prices=Prices(request.prices_json),
-            offline=OfflineProvider(),
-            remote=lambda: LiteLLMProvider(api_base=request.api_base),
-            on_call=on_call,
-            journal=_journal(request),
-        )
-        with caller, use(caller):
-            found = index_document(request, caller, channel.progress)
-    return found, _notes(caller.counts)
+    # The environment of this process is the one its parent chose for it.
+    observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
+    try:
+        with Ledger.open(request.ledger_url) as ledger:
+            caller = Caller(
+                policy=_policy(request),
+                account=ledger,
+                prices=Prices(request.prices_json),
+                offline=OfflineProvider(),
+                remote=lambda: LiteLLMProvider(api_base=request.api_base),
+                on_call=on_call,
+                journal=_journal(request),
+                observer=observer,
+                content=request.trace_content,
+            )
+            with caller, use(caller):
+                found = index_document(request, caller, channel.progress)
+    finally:
+        observer.close()
+    return found, _notes(caller.counts) | observer.notes
 
 
 def _journal(request: Request) -> Journal:

@@ -206,8 +206,11 @@ _PROVIDER_VARIABLES = {
     "vertex_ai": ("VERTEXAI_", "GOOGLE_APPLICATION_CREDENTIALS"),
     "together_ai": ("TOGETHERAI_", "TOGETHER_AI_"),
 }
-# Tracing is on where its keys are set.
-_TRACING_PREFIX = "LANGFUSE_"
+_TRACING_KEYS = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
+_TRACING_VARIABLES = (
+    "LANGFUSE_BASE_URL", "LANGFUSE_HOST", "LANGFUSE_TRACING_ENABLED",
+    "LANGFUSE_TRACING_ENVIRONMENT", "LANGFUSE_RELEASE",
+)  # fmt: skip
 # Which server answers is part of the recipe: only ``api_base`` decides it.
 _ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
 _NETWORK_VARIABLES = (
@@ -240,8 +243,15 @@ def provider_environment(model: str) -> dict[str, str]:
 
 
 def tracing_environment() -> dict[str, str]:
-    """Return the tracer's own variables."""
-    return {k: v for k, v in os.environ.items() if k.startswith(_TRACING_PREFIX)}
+    """
+    Return the tracer's own variables, and those of proxies and certificates.
+
+    Nothing without its keys: tracing is off then.
+    """
+    if not all(os.environ.get(name) for name in _TRACING_KEYS):
+        return {}
+    wanted = (*_TRACING_KEYS, *_TRACING_VARIABLES, *_NETWORK_VARIABLES)
+    return {name: os.environ[name] for name in wanted if name in os.environ}
 
 
 def measuring_environment() -> dict[str, str]:

@@ -35,7 +35,9 @@ class Done:
 def environment(home: Path, **more: str) -> dict[str, str]:
     """An environment with nothing of this shell's but its path."""
     kept = {k: v for k, v in os.environ.items() if k.startswith(_KEPT)}
-    return {**kept, "HOME": str(home), **more}
+    # This tree, not whatever happens to be installed.
+    source = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    return {**kept, **source, "HOME": str(home), **more}
 
 
 def command(*args: str | Path | bytes) -> list[str | bytes]:

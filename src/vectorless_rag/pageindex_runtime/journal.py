@@ -50,8 +50,9 @@ class NoJournal:
         """Give every request the same name: none is looked up."""
         return _NO_KEY
 
-    def find(self, _key: Sha256) -> None:
+    def find(self, _key: Sha256) -> ProviderReply | None:
         """Know of no reply."""
+        return None
 
     def keep(self, _key: Sha256, _reply: ProviderReply) -> None:
         """Forget the reply."""
