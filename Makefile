@@ -32,9 +32,19 @@ demo: setup     ## ingest the sample paper offline and show its tree
 
 test: setup     ## the tests; no network, no key, no server of yours
 	@$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage run -m pytest -q -n 2
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
+
+test-slow: setup ## the long tests: kills at every call, thousands of random steps
+	$(BIN)/python -m pytest -q -m slow
+
+bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
+	$(BIN)/python scripts/bench/ledger.py
+	$(BIN)/python scripts/bench/boundary.py
+
+compare-flash: setup ## flash trees before and after 0060, on real documents
+	$(BIN)/python scripts/compare_flash_trees.py
 
 lint: $(READY)  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -61,4 +71,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test lint type patches-check patches-shell patches-export check lock clean
+.PHONY: help setup demo test test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check lock clean

@@ -116,20 +116,25 @@ def trees(folder: Path, patch: str) -> tuple[Path, Path]:
 def compare(files: list[Path], before: Path, after: Path, extra: list[str]) -> int:
     """Print the table; return 1 if any file differs, or none could be compared."""
     print(f"{'file':44} {'pages':>5} {'spans':>7} {'nodes':>5} {'source':10} same")
-    different = compared = 0
+    verdicts = []
     for path in files:
         old, new = flash(path, before, extra), flash(path, after, [])
-        same = "refused" not in new and old == new
-        both_refused = old == new and "refused" in new
-        compared += same
-        different += not (same or both_refused)
+        verdicts.append(verdict := judged(old, new))
         columns = (new.get(k, "-") for k in ("pages", "spans", "nodes", "source"))
         pages, spans, nodes, source = columns
-        verdict = "yes" if same else f"{old.get('refused', '-')} both" * both_refused
-        verdict = verdict or f"NO (before: {old.get('refused', 'other tree')})"
         print(f"{path.name:44} {pages:>5} {spans:>7} {nodes:>5} {source:10} {verdict}")
-    print(f"{compared} the same, {different} different")
-    return 0 if compared and not different else 1
+    same, different = verdicts.count("yes"), verdicts.count("NO")
+    print(f"{same} the same, {different} different")
+    return 0 if same and not different else 1
+
+
+def judged(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Say how a file's two results compare."""
+    if "refused" in old and "refused" not in new:
+        return f"only after (before: {old['refused']})"
+    if old != new:
+        return "NO"
+    return f"refused by both: {new['refused']}" if "refused" in new else "yes"
 
 
 def flash(path: Path, tree: Path, extra: list[str]) -> dict[str, Any]:

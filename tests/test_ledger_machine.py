@@ -287,7 +287,7 @@ def run(new: NewUrl, examples: int, steps: int) -> None:
 
 def test_random_steps_do_what_the_model_does(new_url: NewUrl) -> None:
     """Whatever the steps and their order, balances and answers are the model's."""
-    run(new_url, examples=20, steps=30)
+    run(new_url, examples=12, steps=30)
 
 
 @pytest.mark.slow

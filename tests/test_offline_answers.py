@@ -223,6 +223,20 @@ def test_entries_without_a_title_are_left_out(operation: str) -> None:
     assert [] == ask(operation, toc=toc, pages=marked(PAGES))
 
 
+def test_odd_values_in_a_structure_are_dropped() -> None:
+    """Codes and pages that are neither text nor number are none, however deep."""
+    toc = '[{"title": "1 Alpha", "structure": {"x": 1}, "physical_index": [2]}]'
+    deep = '[{"title": "1 Alpha"}, {"title": "x", "y": ' + "[" * 5000
+    rows = [
+        ask("add_page_number_to_toc", toc=text, pages=marked(PAGES))[0]
+        for text in (toc, deep)
+    ]
+
+    assert [(None, "<physical_index_1>")] * 2 == [
+        (row["structure"], row["physical_index"]) for row in rows
+    ]
+
+
 def test_sections_are_listed_from_the_pages() -> None:
     """Without a table, the numbered headings are the sections."""
     answer = ask("generate_toc_init", pages=marked(PAGES, 3))

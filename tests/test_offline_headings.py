@@ -43,21 +43,27 @@ def test_labelled_headings_are_found(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "2 of the methods that were shown above are not used in this chapter, and",
         "1. Do this first, and then do that until it is done.",
         "1 3.10 20",
         "12 0.5 x 3.1 0.7",
-        "3 x <- c(1, 2, 3)",
-        "2. Reverse engineering. This exception permits a lot",
+        "3 x <- c(1, 2, 3) of it",
+        "2. reverse engineering. This exception permits a lot",
         "1 " + "word " * 20,
         "1 " + "x" * 170,
-        "4 and",
+        "4 and -",
         "5",
     ],
 )
 def test_other_labelled_lines_are_not(line: str) -> None:
     """Sentences, rows of numbers, code and long lines are no headings."""
-    assert [] == labelled(PROSE[:-1], line, "goes on in lower case here and there.")
+    assert [] == labelled("The line before ends.", line, PROSE)
+
+
+def test_a_numbered_line_inside_a_sentence_is_not() -> None:
+    """A line in the middle of a paragraph that begins with a number is prose."""
+    line = "2 of the methods that were shown above are used in this"
+
+    assert [] == labelled(PROSE[:-1], line, "chapter, and others in the next.")
 
 
 def test_a_label_alone_takes_the_next_line() -> None:
@@ -114,7 +120,9 @@ def test_capitals_and_paragraphs_make_headings() -> None:
         "National Eligibility for the Act",
         PROSE,
         "National Eligibility",  # in the middle of a sentence
-        "goes on here.",
+        "goes on here, and then it is",
+        "Achim Zeileis Himself",  # the sentence above did not end
+        PROSE,
         "Achim Zeileis",  # nothing behind it
         "R> Some Code",
         "It ends.",
@@ -133,6 +141,16 @@ def test_capitals_and_paragraphs_make_headings() -> None:
 
     assert ["GENERAL PROVISIONS", "National Eligibility for the Act", "Remedies"] == [
         c.title for c in headings.typographic(body)
+    ]
+
+
+def test_a_stack_of_titles_is_a_list() -> None:
+    """Up to two titles stand above a paragraph; more of them are something else."""
+    lines = ["First Title", "Second Title", PROSE, "Model Types", "Deep Learning"]
+    body = body_of([Page(1, "\n".join([*lines, "Linear Systems", PROSE]))])
+
+    assert ["First Title", "Second Title"] == [
+        candidate.title for candidate in headings.typographic(body)
     ]
 
 

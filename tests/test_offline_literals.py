@@ -65,9 +65,13 @@ def test_odd_spellings_have_a_meaning(text: str, value: Any) -> None:
     assert value == read(text).value
 
 
-def test_depth_is_bounded() -> None:
-    """Nesting deeper than 64 levels ends the reading, it does not end the run."""
-    assert not read("[" * 100_000).whole
+def test_depth_does_not_matter() -> None:
+    """However deep a structure nests, reading and listing it come to an end."""
+    deep = "[" * 100_000
+
+    assert not read(deep).whole
+    assert read(deep + "]" * 100_000).whole
+    assert ["A"] == [r["title"] for r in records(read(deep + '{"title": "A"}').value)]
 
 
 def test_records_are_the_titled_objects_in_order() -> None:

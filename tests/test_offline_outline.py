@@ -9,7 +9,12 @@ from vectorless_rag.pageindex_runtime.offline.body import Page, body_of
 from vectorless_rag.pageindex_runtime.offline.outline import outline
 from vectorless_rag.pageindex_runtime.offline.sections import Before
 
-PROSE = [f"Sentence number {n} of the running text ends about here." for n in range(60)]
+# Lines that differ in letters: what differs in numbers alone is a running header.
+PROSE = [
+    f"The {one}{two} of the running text goes on and ends about here."
+    for one in "bcdfgh"
+    for two in "aeioulmnr"
+]
 
 
 def pages_of(*blocks: str) -> list[Page]:
@@ -109,6 +114,14 @@ ONE_AND_TWO = Before(("3 Three", "3.1 Sub"), ("3", "3.1"))
             id="articles-count-on",
         ),
         pytest.param(
+            ["I. Facts\nA. First\nB. Second", "II. Law\nC. No Third"],
+            [
+                "1 | I. Facts | 1", "1.1 | A. First | 1", "1.2 | B. Second | 1",
+                "2 | II. Law | 2",
+            ],
+            id="letters-start-again",
+        ),
+        pytest.param(
             ["TITLE I: ONE\nGeneral Approach", "TITLE II: TWO\nEFFECTIVE DATES"],
             [
                 "1 | TITLE I: ONE | 1", "1.1 | General Approach | 1",
@@ -140,6 +153,20 @@ def test_sections_follow_from_one_another(
     assert expected == sections(*blocks)
 
 
+def test_items_of_a_list_are_no_sections() -> None:
+    """Numbered lines one below the other are a list, whatever their number."""
+    listed = "\n".join(f"{n} Item of the list" for n in range(2, 9))
+    text = iter(PROSE)
+    parts = ["1 One", listed, "2 Two", "3 Three"]
+    page = "\n".join(
+        "\n".join([part, *(next(text) for _ in range(8))]) for part in parts
+    )
+
+    assert ["1 One", "2 Two", "3 Three"] == [
+        h.title for h in outline(body_of([Page(1, page)]))
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "blocks", "expected"),
     [
@@ -153,6 +180,12 @@ def test_sections_follow_from_one_another(
             ONE_AND_TWO, ["4 Last"], ["4 | 4 Last | 1"], id="one-section-is-enough"
         ),
         pytest.param(ONE_AND_TWO, ["1 Not Next", "9 Nor This"], [], id="not-next"),
+        pytest.param(
+            ONE_AND_TWO,
+            ["1 Item\n2 Item", "4 Last\n5 End"],
+            ["4 | 4 Last | 2", "5 | 5 End | 2"],
+            id="no-new-start",
+        ),
         pytest.param(
             ONE_AND_TWO,
             ["Just A Title", "References", "Another Title"],

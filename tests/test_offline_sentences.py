@@ -62,6 +62,11 @@ def whole(text: str) -> list[str]:
             id="han",
         ),
         pytest.param(
+            "に変更することを検討してみてください。これは二番目の文です。",
+            ["これは二番目の文です。"],
+            id="han-from-the-middle",
+        ),
+        pytest.param(
             f"{LONG}\n> library(sp)\n{LONG}", [LONG, LONG], id="code-between"
         ),
         pytest.param(

@@ -53,6 +53,21 @@ def test_weak_sentences_are_passed_over(weak: str) -> None:
     assert good == best(sentences_of(f"{weak} {good} {good.replace('Grids', 'Lines')}"))
 
 
+def test_the_opening_sentence_leads() -> None:
+    """Where only one sentence fits, it is the one that opens the text."""
+    opening = "The manual tells its readers about the package and its history."
+
+    assert opening == summarise(f"{opening} {CENTRAL} {LEAD} {CENTRAL[:-1]} again.", 15)
+
+
+def test_what_is_said_is_not_said_again_in_other_words() -> None:
+    """A second sentence on the same thing loses to one on another."""
+    again = "The sp package provides methods and classes for handling spatial data."
+    other = "Polygons are built from scratch out of rings that close upon a point."
+
+    assert f"{LEAD} {other}" == summarise(f"{LEAD} {again} {other}", 30)
+
+
 def test_what_is_repeated_word_for_word_is_passed_over() -> None:
     """A header that looks like a sentence is no content, and is never said twice."""
     header = "The sp package and its spatial data classes are described here."

@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,6 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 from postgres_server import running  # noqa: E402
 from strategies_ledger import attempt, hold, used  # noqa: E402
-
 from vectorless_rag.ledger.book import Ledger  # noqa: E402
 from vectorless_rag.units import NanoUsd  # noqa: E402
 
@@ -77,22 +76,25 @@ def measure(name: str, url: str, processes: int, seconds: float) -> None:
         for number in range(processes):
             child = os.fork()
             if not child:
-                done = work(url, number, start, seconds)
-                told = json.dumps([done.count, done.waits_ms])
+                told = json.dumps(asdict(work(url, number, start, seconds)))
                 Path(folder, str(number)).write_text(told, encoding="ascii")
                 os._exit(0)
             children.append(child)
         for child in children:
             os.waitpid(child, 0)
-        told = [json.loads(path.read_text("ascii")) for path in Path(folder).iterdir()]
-    counts = sorted(count for count, _ in told)
-    waits = sorted(wait for _, part in told for wait in part)
+        done = [
+            Pairs(**json.loads(path.read_text("ascii")))
+            for path in Path(folder).iterdir()
+        ]
+    counts = sorted(one.count for one in done)
+    waits = sorted(wait for one in done for wait in one.waits_ms)
     with Ledger.open(url) as ledger:
         problems = ledger.check()
     print(
         f"{name:10} {processes:2} processes: {sum(counts) / seconds:6.0f} pairs/s,"
-        f" wait p50 {waits[len(waits) // 2]:.2f} p99 {waits[len(waits) * 99 // 100]:.1f}"
-        f" worst {waits[-1]:.0f} ms, slowest/fastest process {counts[0]}/{counts[-1]},"
+        f" wait p50 {waits[len(waits) // 2]:.2f}"
+        f" p99 {waits[len(waits) * 99 // 100]:.1f} worst {waits[-1]:.0f} ms,"
+        f" slowest/fastest process {counts[0]}/{counts[-1]},"
         f" {len(problems)} problems"
     )
 

@@ -128,6 +128,34 @@ def test_a_title_that_comes_twice_shifts_nothing() -> None:
     assert right == [e.get("physical_index") for e in told]
 
 
+def test_a_title_that_may_be_several_entries_makes_no_pair() -> None:
+    """One heading called Exercises is not known to be the second of three."""
+    toc = printed(("1.1", "Exercises", None), ("2.1", "Exercises", 20))
+
+    pairs = classic.extract_matching_page_pairs(
+        toc["table_of_contents"], [placed("Exercises", 14)], 1
+    )
+
+    assert [] == [pair for pair in pairs if pair["page"] is not None]
+
+
+def test_of_equal_votes_the_smaller_offset_is_taken() -> None:
+    """Whatever the order of the pairs."""
+    pairs = [{"page": 2, "physical_index": 9}, {"page": 1, "physical_index": 5}]
+
+    assert 4 == classic.calculate_page_offset(pairs)
+
+
+def test_an_unknown_offset_moves_nothing() -> None:
+    """The entries are left for the next way."""
+    rows = [{"title": "Alpha", "page": 1}, {"title": "Beta", "page": "xii"}]
+
+    found = outcome(lambda: classic.add_page_offset_to_toc_json(rows, None))
+
+    assert [1, "xii"] == [row["page"] for row in rows]
+    assert rows == found
+
+
 def test_printed_pages_are_not_shown_where_physical_ones_are_asked() -> None:
     """The model cannot copy what it is not told."""
     _, script = numbered(

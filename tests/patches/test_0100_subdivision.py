@@ -194,7 +194,7 @@ def test_refused_credentials_end_the_run() -> None:
 def test_any_division_stays_inside_and_ends(
     count: int, tokens: int, numbers: list[int]
 ) -> None:
-    """Parts lie on the node's pages, in order, and no part's title is made up."""
+    """Parts lie on the node's pages; no title is made up (holds before too)"""
     answer = named(*numbers)
 
     found, _ = divided(

@@ -41,6 +41,18 @@ def test_a_skipped_level_still_has_a_parent() -> None:
     assert [("A", ["B", "C"]), ("E", ["D"])] == below
 
 
+def test_parents_are_found_in_a_bare_list_too() -> None:
+    """The list needs no pages to become a tree."""
+    rows = [
+        {"structure": code, "title": title, "start_index": 1, "end_index": 1}
+        for code, title in [("1", "A"), ("1.1.1", "B")]
+    ]
+
+    tree = utils.list_to_tree(rows)
+
+    assert [("A", ["B"])] == [(n["title"], titles(n.get("nodes") or [])) for n in tree]
+
+
 @pytest.mark.parametrize("code", ["1.", 1, " 1 ", "01"])
 def test_a_number_is_one_number_in_any_spelling(code: Any) -> None:
     """1., 1 and "1" are the same parent."""

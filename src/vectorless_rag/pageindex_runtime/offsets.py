@@ -112,6 +112,18 @@ def place_by_offset(
     return placed
 
 
+def add_page_offset_to_toc_json(data: list[Entry], offset: int | None) -> list[Entry]:
+    """
+    Turn printed pages into physical ones, in place; stands in for the upstream's.
+
+    Without an offset nothing is known: every entry is left as it is.
+    """
+    for entry in data:
+        if offset is not None and _is_number(entry.get("page")):
+            entry["physical_index"] = entry.pop("page") + offset
+    return data
+
+
 def place_by_finding(
     toc: Sequence[Entry], located: Sequence[Entry], first_page: int
 ) -> list[Entry]:

@@ -90,9 +90,7 @@ def _large(
         return False
     if split is not None:
         shrunk = count <= SHRINK * (split[1] - split[0] + 1)
-        if not shrunk and tokens > SHRINK * _tokens(pages, *split):
-            return False
-        if (first, last) == split:
+        if not shrunk and tokens >= SHRINK * _tokens(pages, *split):
             return False
     return bool(
         count > opt.max_page_num_each_node or tokens > opt.max_token_num_each_node

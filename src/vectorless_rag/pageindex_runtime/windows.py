@@ -93,9 +93,7 @@ def window(
         (text, *_) = groups_of(upstream, [pages[number - start]], number, model)
         size = int(upstream["count_tokens"](text, model))
         if size > room:
-            if chosen:
-                break
-            size = room
+            break
         room -= size
         chosen.append(number)
         texts[number] = text

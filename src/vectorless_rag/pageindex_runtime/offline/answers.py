@@ -102,7 +102,7 @@ def toc_index_extractor(parts: Parts) -> str:
     return _json(
         [
             {
-                "structure": entry.get("structure"),
+                "structure": _plain(entry.get("structure")),
                 "title": entry["title"],
                 "physical_index": _marker(index.page(at)),
             }
@@ -115,17 +115,17 @@ def toc_index_extractor(parts: Parts) -> str:
 def add_page_number_to_toc(parts: Parts) -> str:
     """Give every entry back, with its page if it starts on the pages shown."""
     entries = _entries(parts)
-    open_entries = [e for e in entries if e.get("physical_index") is None]
+    open_entries = [e for e in entries if _plain(e.get("physical_index")) is None]
     index = Index(body_of(pages_in(parts["pages"])))
     places = locate([entry["title"] for entry in open_entries], index)
     found = {id(e): at for e, at in zip(open_entries, places, strict=True)}
     rows: list[dict[str, Any]] = []
     for entry in entries:
         at = found.get(id(entry))
-        known = entry.get("physical_index")
+        known = _plain(entry.get("physical_index"))
         rows.append(
             {
-                "structure": entry.get("structure"),
+                "structure": _plain(entry.get("structure")),
                 "title": entry["title"],
                 "start": "no" if at is None else "yes",
                 "physical_index": known if at is None else _marker(index.page(at)),
@@ -234,6 +234,11 @@ def _codes(entries: Sequence[Entry]) -> list[str | None]:
 def _printed(page: str | None) -> int | str | None:
     number = page_number(page)
     return page if number is None else number
+
+
+def _plain(value: object) -> str | int | None:
+    """Give back a code or a page as it was; another kind of value is none."""
+    return value if isinstance(value, str | int) else None
 
 
 def _entries(parts: Parts) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ _WORDS = {
 }
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 _HEX = {"x": 2, "u": 4, "U": 8}
-_MAX_DEPTH = 64
 _MAX_DIGITS = 18
 _OPENS: dict[str, Callable[[], Any]] = {"[": list, "{": dict}
 _CLOSES = "]}"
@@ -43,15 +42,14 @@ def read(text: str) -> Read:
 
     Returns:
         The value (``None`` if there is none). ``whole`` is false when the text ends
-        inside it or nests deeper than 64 levels.
+        inside it.
     """
     starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
     if not starts:
         return Read(None, whole=False)
     builder = _Builder()
     for kind, value in _tokens(text, min(starts)):
-        if not builder.take(kind, value):
-            break
+        builder.take(kind, value)
         if builder.done:
             return Read(builder.root, whole=True)
     return Read(builder.root, whole=False)
@@ -89,11 +87,9 @@ class _Builder:
     stack: list[Any] = field(default_factory=list)
     keys: list[Any] = field(default_factory=list)
 
-    def take(self, kind: str, value: object) -> bool:
-        """Add one token; false if nothing sensible can follow it."""
+    def take(self, kind: str, value: object) -> None:
+        """Add one token."""
         if kind == "open":
-            if len(self.stack) >= _MAX_DEPTH:
-                return False
             self._add(value)
             self.stack.append(value)
             self.keys.append(_NO_KEY)
@@ -103,7 +99,6 @@ class _Builder:
             self.done = not self.stack
         else:
             self._add(value)
-        return True
 
     def _add(self, value: object) -> None:
         if not self.stack:

@@ -70,7 +70,9 @@ class _Stack:
         for family, number in readings:
             # Articles can count on through the chapters that hold them.
             on = family in _NAMED and number == self._seen.get(family, 0) + 1
-            if family not in families and (number == 1 or on):
+            # Numbers on the outside are the other scheme's.
+            inner = bool(self._open) or not family.startswith("decimal")
+            if inner and family not in families and (number == 1 or on):
                 return self._put((family, number), len(self._open) + 1), 0.0
         return None
 
@@ -82,5 +84,7 @@ class _Stack:
 
 
 def _reading(label: Label) -> tuple[str, int]:
-    family = "number" if label.family == "decimal" else label.family
+    # "1" and "1." are two kinds of number in one document.
+    dotted = label.family == "decimal" and label.dotted
+    family = "decimal." if dotted else label.family
     return family, label.path[0] - APPENDIX * (label.path[0] > APPENDIX)

@@ -21,6 +21,12 @@ from vectorless_rag.pageindex_runtime.offline.sections import (
     path_of,
 )
 
+_RESTART = 3.0
+"""What it costs to begin anew where sections above are known."""
+
+_LISTED = 1.0
+"""What it costs that two sections of one depth have nothing between them."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Link:
@@ -114,14 +120,16 @@ def _link(
     code = replace(label, path=path).code
     item = Heading(candidate.title, candidate.page, candidate.at, len(path), code)
     start = 0.3 if path in {(0,), (1,)} else -0.5
-    best, before = start + GAP_WORTH - 2.0 * continued, None
+    best, before = start + GAP_WORTH - _RESTART * continued, None
     if path[0] > APPENDIX:
         best = -1.0
     for cost, link in chains.behind(path):
         if link is None:
             continue
-        gap = min(candidate.at - link.at, GAP_LINES) / GAP_LINES
-        score = link.score + cost + GAP_WORTH * gap
+        gap = candidate.at - link.at
+        score = link.score + cost + GAP_WORTH * min(gap, GAP_LINES) / GAP_LINES
+        if gap == 1 and link.item is not None and link.item.depth == len(path):
+            score -= _LISTED
         if score > best:
             best, before = score, link
     return _Link(best + candidate.score, candidate.at, item, before)

@@ -26,6 +26,7 @@ _MIN_TERM = 4
 _LEAD = 0.8
 _OPENS = 0.15
 _SMOOTH = 3
+_AGAIN = 0.1
 _TOKEN = re.compile(r"\w+")
 _YEAR = re.compile(r"\(\d{4}[a-z]?\)")
 
@@ -143,7 +144,7 @@ def _pick(found: Sequence[Sentence], budget: int, picks: int = _MAX_PICKS) -> li
         picked.append(best)
         budget -= count_words(found[best].text)
         # What is said already is worth less a second time.
-        share |= {t: share[t] * share[t] / top for t in terms[best]}
+        share |= {t: share[t] * _AGAIN for t in terms[best]}
     return sorted(picked)
 
 
