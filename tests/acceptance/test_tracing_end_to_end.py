@@ -4,10 +4,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from acceptance.program import run
 from otlp_receiver import dead_url, receiving
 from pdfs import pdf
-
 from vectorless_rag.tracing_ids import trace_id
 
 pytestmark = pytest.mark.loopback
