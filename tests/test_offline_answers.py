@@ -342,9 +342,15 @@ def test_listed_titles_stand_on_their_pages(question: Asked) -> None:
     answer = json.loads(ANSWERS[question.operation](question.parts))
     rows = answer[key] if (key := SECTION_LISTS[question.operation]) else answer
 
+    # A text with marks of its own can move a heading, but only to a page shown.
+    marks = any(
+        mark in str(question.pages) for mark in ("<physical", "<page", "</page")
+    )
+    anywhere = squeeze("\n".join(question.pages.values()))
     for row in rows:
         page = row.get("page") or int(row["physical_index"].strip("<>").split("_")[2])
-        assert squeeze(row["title"]) in squeeze(question.pages[page])
+        text = question.pages[page]
+        assert squeeze(row["title"]) in (anywhere if marks else squeeze(text))
 
 
 @given(asked(["toc_transformer"]))

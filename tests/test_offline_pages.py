@@ -50,6 +50,12 @@ def test_only_marked_pages_are_found(texts: list[str], first: int) -> None:
             id="its-own-mark-inside",
         ),
         pytest.param(
+            "<physical_index_7>\na\n<physical_index_7>\n<physical_index_7>\n\n"
+            "<physical_index_8>\nb\n<physical_index_8>\n",
+            [(7, "a\n<physical_index_7>"), (8, "b")],
+            id="its-own-mark-at-the-end",
+        ),
+        pytest.param(
             "<physical_index_7>\na\n<physical_index_7>\n\n"
             "<physical_index_7>\nb\n<physical_index_7>\n",
             [(7, "a"), (7, "b")],

@@ -90,6 +90,7 @@ def test_check_says_one_line_a_finding(
     assert f"FAIL  {LOUD}: 0 Bug trailers\n" == capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_check_runs_the_proofs(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A proof that passes without its patch fails the check."""
     write_files(

@@ -262,6 +262,7 @@ def test_the_whole_check(toy: Path) -> None:
     ] == lines
 
 
+@pytest.mark.slow
 def test_what_no_proof_needs_is_found(toy: Path, tmp_path: Path) -> None:
     """An untested change, an inert one, an exempt one, and a real dependence."""
     shell = tmp_path / "shell"

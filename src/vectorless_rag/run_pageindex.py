@@ -30,10 +30,10 @@ from vectorless_rag.pageindex_runtime.journal import (
     sweep,
 )
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
-from vectorless_rag.pageindex_runtime.offline import OfflineProvider
+from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
 from vectorless_rag.pageindex_runtime.tracing import observer_from
 from vectorless_rag.pageindex_runtime.wiring import use
-from vectorless_rag.prices import Prices
+from vectorless_rag.prices import OFFLINE_PREFIX, Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
 
 _PR_SET_PDEATHSIG = 1
@@ -108,6 +108,8 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
             )
         )
 
+    if request.model.startswith(OFFLINE_PREFIX) and request.model != MODEL:
+        raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")
     # The environment of this process is the one its parent chose for it.
     observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
     try:

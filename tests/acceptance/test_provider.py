@@ -97,7 +97,13 @@ def test_a_document_is_built_and_paid_for(paper: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "state"),
     [
-        pytest.param(HTML, "pageindex_llm_retry_exhausted", "unknown", id="html"),
+        pytest.param(
+            HTML,
+            "pageindex_llm_retry_exhausted",
+            "unknown",
+            id="html",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(DRIPPING, "pageindex_timeout", "unknown", id="drip"),
     ],
 )

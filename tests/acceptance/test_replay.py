@@ -91,6 +91,7 @@ def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
     assert 0 == run("ledger", "verify", "--data-dir", "cut", home=home).status
 
 
+@pytest.mark.slow
 def test_a_rebuild_and_no_replay_ask_anew(paper: Path) -> None:
     """The operator can always have it done again; other answers make conflicts."""
     home = paper.parent

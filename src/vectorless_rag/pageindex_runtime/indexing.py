@@ -20,6 +20,9 @@ from vectorless_rag.wire import Found, Progress, Request
 
 Tree = list[dict[str, Any]]
 
+_PREFACE = "Preface"
+_LONGEST_TITLE = 200
+
 
 class _Silent:
     """Stands where upstream wants a logger: it logs whole trees and replies."""
@@ -56,6 +59,7 @@ def index_document(
     _import_upstream(request.checkout)
     on_progress(Progress(stage="structure"))
     route, tree = _route(request, path, pages)
+    name_the_opening(tree, pages.texts)
     return Found(route=route, tree=tuple(tree), pages=pages.texts, parser=pages.parser)
 
 
@@ -67,6 +71,20 @@ def _shortcut(path: Path, pages: Pages, caller: Caller) -> Found:
         raise VectorlessRagError(Code.SOURCE_NO_TEXT, "1 page")
     tree = one_page_tree(caller, text)
     return Found(route="shortcut", tree=tuple(tree), pages=(text,), parser=parser)
+
+
+def name_the_opening(tree: Tree, pages: tuple[str, ...]) -> None:
+    """
+    Give the node that the upstream makes up for the opening pages a real title.
+
+    It is called Preface, whatever stands there. Where the document has no such
+    word on that page, the page's first line is the title.
+    """
+    first = tree[0]
+    opening = pages[0].strip()
+    made_up = first.get("title") == _PREFACE and first.get("start_index") == 1
+    if made_up and opening and _PREFACE.casefold() not in opening.casefold():
+        first["title"] = " ".join(opening.splitlines()[0].split())[:_LONGEST_TITLE]
 
 
 def _import_upstream(checkout: str) -> None:

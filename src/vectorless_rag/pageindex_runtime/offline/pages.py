@@ -30,16 +30,17 @@ def pages_in(text: str) -> list[Page]:
     if not marks:
         return []
     last = max(marks[0].number, marks[-1].number)
+    can_end = _ends(marks, last, lines)
     pages: list[Page] = []
     opened = marks[0]
     for at, mark in enumerate(marks[1:], start=1):
-        after = marks[at + 1] if at + 1 < len(marks) else None
-        if not _ends(opened, mark, after, last, lines):
+        own = mark.number == opened.number and mark.closes is not False
+        if mark is opened or not own or not can_end[at]:
             continue
         pages.append(_page(opened, lines, mark.line))
-        if after is None:
+        if at + 1 == len(marks):
             return pages
-        opened = after
+        opened = marks[at + 1]
     pages.append(_page(opened, lines, len(lines)))
     return pages
 
@@ -54,17 +55,21 @@ def _marks(lines: Sequence[str]) -> list[_Mark]:
     return found
 
 
-def _ends(
-    opened: _Mark, mark: _Mark, after: _Mark | None, last: int, lines: Sequence[str]
-) -> bool:
-    """Tell whether *mark* ends the page that *opened* began."""
-    if mark.number != opened.number or mark.closes is False or mark is opened:
-        return False
-    if after is None:
-        return True
-    between = lines[mark.line + 1 : after.line]
-    follows = opened.number <= after.number <= last
-    return follows and not after.closes and not any(map(str.strip, between))
+def _ends(marks: list[_Mark], last: int, lines: Sequence[str]) -> list[bool]:
+    """Tell for every mark whether a page can end at it, by what follows it."""
+    ends = [True] * len(marks)
+    # From the back, since it depends on the mark behind.
+    for at in range(len(marks) - 2, -1, -1):
+        mark, after = marks[at], marks[at + 1]
+        between = lines[mark.line + 1 : after.line]
+        if after.closes or any(map(str.strip, between)):
+            ends[at] = False
+        elif after.number == mark.number and after.closes is None:
+            # Another piece of the page begins, unless the page ends at that mark.
+            ends[at] = not ends[at + 1]
+        else:
+            ends[at] = mark.number <= after.number <= last
+    return ends
 
 
 def _page(opened: _Mark, lines: Sequence[str], end: int) -> Page:
