@@ -31,6 +31,9 @@ demo: setup     ## ingest the sample paper offline and show its tree
 	@$(BIN)/vectorless-rag show $(SAMPLE) --data-dir data
 
 test: setup     ## the tests; no network, no key, no server of yours
+	$(BIN)/python -m pytest -q -n 2
+
+coverage: setup ## the same tests, and how much of src/ they reach
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2
 	@$(BIN)/coverage combine --quiet
@@ -71,4 +74,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check lock clean
+.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check lock clean
