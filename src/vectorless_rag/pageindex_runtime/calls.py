@@ -146,6 +146,16 @@ class Caller:
         call = self._guarded(operation, prompt, history, model, params)
         return await asyncio.wrap_future(self._background.submit(call))
 
+    def ends(self, error: VectorlessRagError) -> bool:
+        """
+        Say whether *error* ends the run.
+
+        A refused request ends it at the start, where the model or the address is
+        wrong. Once the model has answered, it is that prompt which is refused.
+        """
+        one_prompt = error.code is Code.BAD_REQUEST and self.counts.answered > 0
+        return ends_run(error.code) and not one_prompt
+
     def cancel(self) -> None:
         """End the run: no further request leaves, and those in flight stop waiting."""
         cancelled = VectorlessRagError(Code.CANCELLED)
@@ -210,7 +220,7 @@ class Caller:
         try:
             return await self._call(operation, prompt, history, model, params)
         except VectorlessRagError as error:
-            if ends_run(error.code) and not self._stopped:
+            if self.ends(error) and not self._stopped:
                 self._latch(error)
             raise
         except asyncio.CancelledError:
@@ -240,7 +250,9 @@ class Caller:
                 )
                 # The deadline runs from here: waiting for a slot is no fault of
                 # the provider.
-                return await self._answer(plan, Tries(plan, self._shared))
+                reply = await self._answer(plan, Tries(plan, self._shared))
+                self.counts.answered += 1
+                return reply
             finally:
                 self.counts.calls += 1
                 self._on_call(self.counts)

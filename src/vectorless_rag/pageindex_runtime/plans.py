@@ -71,6 +71,9 @@ class Counts:
     calls: int = 0
     """Model calls finished, failed ones included."""
 
+    answered: int = 0
+    """Model calls with a usable answer."""
+
     requests: int = 0
     """Provider requests sent."""
 

@@ -117,7 +117,10 @@ def is_terminal(exc: BaseException) -> bool:
     False means that only the prompt failed: too long, filtered, or answered with
     nothing usable.
     """
-    return isinstance(exc, VectorlessRagError) and ends_run(exc.code)
+    if not isinstance(exc, VectorlessRagError):
+        return False
+    caller = _CALLER.get(None)
+    return ends_run(exc.code) if caller is None else caller.ends(exc)
 
 
 def default_summary_reasoning_effort(_model: str | None) -> None:
