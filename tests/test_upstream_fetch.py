@@ -78,6 +78,17 @@ def test_the_index_is_reached_through_pip(
     assert {"toy", "LICENSE"} == {path.name for path in tree.iterdir()}
 
 
+def test_paths_may_be_relative(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a person types in a shell means the folder that the shell is in."""
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "mirror"))
+    monkeypatch.chdir(tmp_path)
+    tree = get(root, Path("scratch"), IndexSource())
+
+    assert CORE.encode() == (tree / "toy" / "core.py").read_bytes()
+
+
 def test_fetch_leaves_the_wheel_and_needs_no_network_again(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

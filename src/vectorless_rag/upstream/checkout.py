@@ -55,6 +55,8 @@ def build(
     """
     pin, series, lock = read_locked(root)
     place = root / VENDOR if vendor is None else vendor
+    # Tools that run in a folder of their own are handed these paths.
+    dest, place = dest.absolute(), place.absolute()
     try:
         dest.parent.mkdir(parents=True, exist_ok=True)
         with _locked(dest):

@@ -150,6 +150,8 @@ def _tar_name(pin: Pin) -> str:
 
 
 def _from_index(pin: Pin, scratch: Path) -> Origin:
+    # pip runs in that folder, so a relative path would lead elsewhere.
+    scratch = scratch.absolute()
     wanted = scratch / "requirements.txt"
     wanted.write_text(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n")
     done = pip(scratch, "download", "--dest", str(scratch), "-r", str(wanted))
