@@ -99,7 +99,7 @@ def test_a_reader_that_goes_away_is_no_defect(
     monkeypatch.setattr("sys.stdout", sys.stdout)
     monkeypatch.setattr("sys.stderr", sys.stderr)
 
-    assert 1 == cli.main(["show", "x"])
+    assert 141 == cli.main(["show", "x"])
     assert "" == capsys.readouterr().err
 
 

@@ -95,6 +95,7 @@ def test_a_ledger_of_its_own_is_taken_as_given() -> None:
         ("MODEL", "canary"),
         ("OWNER", "canary canary"),
         ("CONCURRENCY", "0"),
+        ("API_BASE", "canary"),
     ],
 )
 def test_a_bad_value_is_named_and_not_quoted(

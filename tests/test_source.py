@@ -18,6 +18,7 @@ from vectorless_rag.source import (
     Source,
     check_unchanged,
     copy,
+    displayable,
     identify,
     opens_in_pdfium,
     pdfium_identity,
@@ -317,6 +318,11 @@ def test_a_stored_text_is_utf8_without_nul(text: str) -> None:
     kept = storable(text)
 
     assert (len(text), -1) == (len(kept.encode().decode()), kept.find("\0"))
+
+
+def test_a_terminal_is_shown_text_and_no_commands() -> None:
+    """Escape sequences, C1 controls and turned directions do not get through."""
+    assert "a\n\tb\ufffd[31m\ufffd\ufffd" == displayable("a\n\tb\x1b[31m\x9b\u202e")
 
 
 @given(page_texts)

@@ -107,13 +107,7 @@ class AccountedAttempt:
             self._ledger.close()
 
     def _sum_up(self) -> None:
-        usage = self._ledger.usage(self.attempt_id)
-        self.spend = Spend(
-            calls=usage.calls,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost=usage.cost_nano,
-        )
+        self.spend = Spend.of(self._ledger.usage(self.attempt_id))
 
     def record(self, notes: dict[str, int]) -> RunRecord:
         """

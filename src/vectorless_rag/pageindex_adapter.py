@@ -1,12 +1,16 @@
 """What an ingestion worker calls: settings once, then one document after another."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from vectorless_rag.attempts import new_run_id
-from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.types import Outcome
 from vectorless_rag.pipeline import ingest
-from vectorless_rag.results import IngestResult, Status
+from vectorless_rag.results import IngestResult, Spend, Status
 from vectorless_rag.running import RunningCode, running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.wire import Progress
@@ -31,6 +35,27 @@ class PageIndexAdapter:
         self.settings = settings
         self.run_id = run_id or new_run_id()
         self._code: RunningCode | None = None
+
+    def interrupted(self, path: str | Path) -> IngestResult:
+        """
+        Return the result of a document whose `ingest` was interrupted.
+
+        It says what the attempt had cost by then, as the ledger knows it.
+        """
+        failure = VectorlessRagError(Code.CANCELLED).failure
+        result = IngestResult(source=Path(path), status=Status.FAILED, failure=failure)
+        # An interrupt may come before there is a ledger.
+        with (
+            suppress(VectorlessRagError),
+            Ledger.open(self.settings.effective_ledger_url) as ledger,
+        ):
+            for attempt in ledger.attempts(self.run_id)[-1:]:
+                if attempt.outcome is Outcome.CANCELLED:
+                    spend = Spend.of(ledger.usage(attempt.attempt_id))
+                    result = replace(
+                        result, recipe_hash=attempt.recipe_hash, spend=spend
+                    )
+        return result
 
     def ingest(
         self,

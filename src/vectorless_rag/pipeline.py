@@ -18,7 +18,7 @@ from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, check_unchanged, copy, identify
 from vectorless_rag.store import Store, Stored
-from vectorless_rag.tree import count
+from vectorless_rag.tree import count, walk
 from vectorless_rag.wire import Limits, Progress, Request
 
 log = events.logger()
@@ -180,4 +180,5 @@ def _done(
         artifact_path=stored.folder,
         pages=artifact.page_count,
         nodes=count(artifact.tree),
+        degraded=sum(bool(node.degraded) for _, node in walk(artifact.tree)),
     )

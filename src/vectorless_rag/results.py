@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Failure
+from vectorless_rag.ledger.types import Usage
 from vectorless_rag.source import storable
 from vectorless_rag.units import NanoUsd, Sha256, usd
 
@@ -28,6 +30,16 @@ class Spend:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: NanoUsd = NanoUsd(0)  # noqa: RUF009  (an int to Python)
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        """Take the sums of an attempt's ledger rows."""
+        return cls(
+            calls=usage.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost=usage.cost_nano,
+        )
 
     def to_json(self) -> dict[str, Json]:
         """Spell it; dollars are an exact decimal text."""
@@ -58,6 +70,9 @@ class IngestResult:
     pages: int | None = None
     nodes: int | None = None
 
+    degraded: int = 0
+    """Nodes in which something fell back, and says so."""
+
     spend: Spend = Spend()
     """What this ingest cost; nothing when it was reused."""
 
@@ -74,6 +89,7 @@ class IngestResult:
             "artifact_path": str(self.artifact_path) if self.artifact_path else None,
             "pages": self.pages,
             "nodes": self.nodes,
+            "degraded": self.degraded,
             "usage": self.spend.to_json(),
             "failure": _failure(self.failure) if self.failure else None,
         }

@@ -64,7 +64,9 @@ class Settings(BaseSettings):
         description="auto, flash or standard; auto takes flash, then standard.",
     )
     api_base: str | None = Field(
-        None, description="Address of an OpenAI-compatible server; empty: the default."
+        None,
+        pattern=r"^https?://\S+$",
+        description="Address of an OpenAI-compatible server; empty: the default.",
     )
     data_dir: Path = Field(
         Path("data"), description="Folder of the artifact store and the ledger."

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -64,6 +65,22 @@ class Pages:
 def printable(text: str) -> str:
     """Replace what cannot be shown or stored: escaped bytes and line breaks."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+# What turns the direction of text round, and could make it read otherwise.
+_BIDI = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+
+def displayable(text: str) -> str:
+    """Replace what a terminal would obey rather than show; line breaks stay."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if c in _BIDI or (unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t")
+        else c
+        for c in text
+    )
 
 
 def identify(path: Path, *, max_bytes: int) -> Source:

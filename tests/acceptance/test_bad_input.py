@@ -1,5 +1,6 @@
 """Bad input gets a clear answer, and nothing is lost."""
 
+import json
 import os
 import shlex
 import signal
@@ -240,18 +241,19 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_nothing_half_done(tmp_path: Path, sample: Path) -> None:
     """Ctrl-C in the middle: exit 130, no artifact, a closed ledger, no child."""
     with subprocess.Popen(
-        command("ingest", sample),
+        command("ingest", sample, "--json"),
         cwd=tmp_path,
         env=environment(tmp_path),
         stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         start_new_session=True,
     ) as program:
         wait_for_a_child(program.pid)
         program.send_signal(signal.SIGINT)
-        _, err = program.communicate(timeout=60)
+        out, err = program.communicate(timeout=60)
 
     assert (130, b"vectorless-rag: interrupted\n") == (program.returncode, err)
+    assert "cancelled" == json.loads(out)["failure"]["code"]
     assert [] == published(tmp_path / "data")
     closed(tmp_path / "data")
 

@@ -1,11 +1,15 @@
 """The command line: the one place where a failure becomes an exit status."""
 
+import errno
+import os
 import signal
 import sys
 from types import FrameType
 from typing import NoReturn
 
 from vectorless_rag.errors import Code, VectorlessRagError
+
+_FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 
 
 class Terminated(BaseException):
@@ -33,6 +37,13 @@ def main(argv: list[str]) -> int:
         return report(error)
     except Terminated:
         return report(VectorlessRagError(Code.CANCELLED))
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        why = f"standard output: {errno.errorcode[error.errno]}"
+        # What could not be written must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return report(VectorlessRagError(Code.STORE_UNWRITABLE, why))
     except KeyboardInterrupt:
         sys.stderr.write("vectorless-rag: interrupted\n")
         return 130

@@ -41,7 +41,8 @@ def report(settings: Settings, by: By, *, as_json: bool) -> int:
         "prompt",
         "completion",
         "cost $",
-        "of it held",
+        "in it at hold $",
+        "open $",
     ):
         table.add_column(heading, justify="right")
     for row in rows:
@@ -205,6 +206,7 @@ def _figures(row: ReportRow) -> tuple[str, ...]:
         f"{row.completion_tokens:,}",
         f"{usd(row.cost_nano):f}",
         f"{usd(row.guessed_nano):f}",
+        f"{usd(row.open_nano):f}",
     )
 
 
@@ -216,4 +218,5 @@ def _totals(rows: list[ReportRow]) -> tuple[str, ...]:
         f"{sum(r.completion_tokens for r in rows):,}",
         f"{usd(sum(r.cost_nano for r in rows)):f}",
         f"{usd(sum(r.guessed_nano for r in rows)):f}",
+        f"{usd(sum(r.open_nano for r in rows)):f}",
     )

@@ -35,6 +35,9 @@ _app.add_typer(_upstream, name="upstream")
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
 
+BROKEN_PIPE = 141
+"""Exit status when nobody reads on: what a shell shows for SIGPIPE."""
+
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of the artifact store and the ledger."),
@@ -54,11 +57,13 @@ def app(argv: list[str]) -> int:
     """Carry out *argv*; return the exit status."""
     try:
         status = _app(argv, standalone_mode=False)
+        # Here, so that a full disk is noticed while it can still be told.
+        sys.stdout.flush()
     except typer.Abort:
         raise KeyboardInterrupt from None
     except SystemExit as error:
         # The reader of standard output went away, as `head` does.
-        return int(error.code or 0)
+        return BROKEN_PIPE if error.code else 0
     except typer.TyperException as error:
         sys.stderr.write(f"vectorless-rag: {error} See --help.\n")
         return 2

@@ -12,9 +12,12 @@ from rich.tree import Tree
 from vectorless_rag.artifact import Artifact, RunRecord
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
-from vectorless_rag.source import identify
+from vectorless_rag.source import displayable, identify
 from vectorless_rag.store import Stored, StoreReader, locate
 from vectorless_rag.tree import Node, span
+
+# A title may be a whole page; a line is enough to know it by.
+_LONGEST_TITLE = 200
 
 _PAGES = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -95,12 +98,12 @@ def _print_pages(artifact: Artifact, wanted: str, *, as_json: bool) -> None:
         if as_json:
             sys.stdout.write(json.dumps({"page": number, "text": text}) + "\n")
         else:
-            sys.stdout.write(f"--- page {number} ---\n{text}\n")
+            sys.stdout.write(f"--- page {number} ---\n{displayable(text)}\n")
 
 
 def _print_tree(artifact: Artifact, stored: Stored, run: RunRecord) -> None:
     console = _console()
-    head = Text(artifact.document.name, "bold")
+    head = Text(displayable(artifact.document.name), "bold")
     head.append(f"  {artifact.page_count} pages, {artifact.route.value}", "dim")
     tree = Tree(head, guide_style="dim")
     _add(tree, artifact.tree)
@@ -120,12 +123,13 @@ def _print_tree(artifact: Artifact, stored: Stored, run: RunRecord) -> None:
 
 def _add(branch: Tree, nodes: tuple[Node, ...]) -> None:
     for node in nodes:
-        label = Text(node.title or "(untitled)", "bold")
+        title = displayable(node.title)[:_LONGEST_TITLE] or "(untitled)"
+        label = Text(title, "bold")
         label.append(f"  [{span(node.start_index, node.end_index)}]", "cyan")
         if node.degraded:
             codes = ", ".join(sorted({mark.code for mark in node.degraded}))
             label.append(f"  degraded: {codes}", "yellow")
-        summary = " ".join(node.summary.split())
+        summary = " ".join(displayable(node.summary).split())
         if summary:
             label.append("\n" + summary, "dim")
         _add(branch.add(label), node.nodes)

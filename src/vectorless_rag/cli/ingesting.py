@@ -12,6 +12,7 @@ from rich.progress import Progress as Bars
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from vectorless_rag.cli import Terminated
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.settings import Settings
@@ -51,13 +52,24 @@ def ingest(
     with _display(quiet=quiet) as display:
         for path in paths:
             display.start(path)
-            result = adapter.ingest(path, rebuild=rebuild, on_progress=display.report)
+            try:
+                result = adapter.ingest(
+                    path, rebuild=rebuild, on_progress=display.report
+                )
+            except (KeyboardInterrupt, Terminated):
+                if as_json:
+                    _print(adapter.interrupted(path))
+                raise
             display.done(result)
             results.append(result)
             if as_json:
-                sys.stdout.write(json.dumps(result.to_json()) + "\n")
-                sys.stdout.flush()
+                _print(result)
     return exit_status(results)
+
+
+def _print(result: IngestResult) -> None:
+    sys.stdout.write(json.dumps(result.to_json()) + "\n")
+    sys.stdout.flush()
 
 
 # Where documents failed in different ways, the gravest decides.
@@ -136,6 +148,8 @@ def summary_lines(result: IngestResult) -> list[Text]:
         head.append(f"  {result.failure.code}: {result.failure.message}")
     else:
         head.append(f"  {result.pages} pages, {result.nodes} nodes")
+        if result.degraded:
+            head.append(f", {result.degraded} of them degraded", "yellow")
     spend = result.spend
     if result.status is Status.BUILT or spend.calls:
         cost = f"{spend.calls} calls, {spend.prompt_tokens} prompt and"

@@ -27,6 +27,7 @@ from vectorless_rag.artifact import (
     read_manifest,
     read_run,
 )
+from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.records import corrupt, one_line
 from vectorless_rag.store.blobs import SHA256, Blobs
@@ -130,9 +131,18 @@ class StoreReader:
         artifact = read_artifact(self.blobs.get(stored.artifact_id))
         if artifact.recipe != stored.manifest.recipe:
             raise corrupt(f"{folder_name(stored)}: of another recipe")
+        self._check_names(stored)
         with contextlib.suppress(VectorlessRagError):
             self.link_names(stored)
         return artifact
+
+    def _check_names(self, stored: Stored) -> None:
+        """People open these files: an altered one must not pass for the artifact."""
+        for name, digest in stored.named_files.items():
+            file = f"{folder_name(stored)}/{name}"
+            data = self.disk.read(file)
+            if data is not None and sha256(data) != digest:
+                raise corrupt(f"{file}: altered")
 
     def read_run(self, stored: Stored) -> RunRecord:
         """Return the record of the run that made the artifact."""
