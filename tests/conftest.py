@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# No deadline: a busy machine is no defect. A long look is asked for by a test itself.
+settings.register_profile("suite", deadline=None, max_examples=50)
+settings.load_profile("suite")
 
 REPOSITORY = Path(__file__).parents[1]
 
