@@ -1,7 +1,9 @@
 """Traps: a test that forgets to choose a folder or a server fails by name."""
 
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,10 @@ from hypothesis import settings
 # No deadline: a busy machine is no defect. A long look is asked for by a test itself.
 settings.register_profile("suite", deadline=None, max_examples=50)
 settings.load_profile("suite")
+
+# A job in the background ignores SIGINT, and so would every program tested in it.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).parents[1]
 
