@@ -5,9 +5,11 @@ import json
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fault_server import serving
 from strategies_ledger import attempt, hold, used
 from strategies_tree import sample_artifact, sample_provenance, sample_run
 from vectorless_rag import cli
@@ -40,7 +42,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return book
 
 
-def read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def read(capsys: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -310,3 +312,102 @@ def test_a_result_is_told_in_a_line_or_three() -> None:
 
     assert "failed  a\ufffdb.pdf  pageindex_timeout: A model call" in line.plain
     assert "3 calls, 10 prompt and 5 completion tokens, $0.0000015" in line.plain
+
+
+def test_doctor_says_that_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    """Packages, build, data folder, ledger and model, one line each."""
+    assert 0 == cli.main(["doctor"])
+    out = capsys.readouterr().out
+
+    assert [] == [
+        word
+        for word in ("python", "pypdf", "upstream", "data", "ledger", "offline")
+        if word not in out
+    ]
+    assert "FAIL" not in out
+
+
+def test_doctor_looks_at_an_existing_ledger(
+    ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is opened, and its entries are added up."""
+    ledger.end_attempt("attempt-1", "built")
+    ledger.close()
+
+    assert 0 == cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    words = {f["what"]: f["words"] for f in found}
+    assert "its entries add up" in words["ledger"]
+    assert "is writable" in words["data"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"BUILD_DIR": "nowhere"}, "upstream"),
+        ({"DATA_DIR": "/proc/nowhere"}, "data"),
+        ({"LEDGER_URL": "nonsense"}, "ledger"),
+        ({"MODEL": "openai/no-such-model"}, "price"),
+        (
+            {"MODEL": "openai/gpt-4o-mini", "API_BASE": "http://127.0.0.1:9"},
+            "server",
+        ),
+    ],
+)
+@pytest.mark.loopback
+def test_doctor_names_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: dict[str, str],
+    what: str,
+) -> None:
+    """Each thing that would stop a run fails by its own line."""
+    for name, value in settings.items():
+        monkeypatch.setenv(f"VECTORLESS_RAG_{name}", value)
+    status = cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    bad = [f["what"] for f in found if f["state"] == "fail"]
+
+    assert (True, True) == (status != 0, what in bad), found
+
+
+@pytest.mark.loopback
+def test_doctor_reaches_a_server_and_notes_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that answers, no key, and an unpriced model that was allowed."""
+    with serving() as server:
+        monkeypatch.setenv("VECTORLESS_RAG_API_BASE", server.base)
+        monkeypatch.setenv("VECTORLESS_RAG_MODEL", "openai/mine")
+        monkeypatch.setenv("VECTORLESS_RAG_ALLOW_UNPRICED", "true")
+
+        assert 0 == cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    states = {f["what"]: f["state"] for f in found}
+    assert ("ok", "note", "note") == (states["server"], states["key"], states["price"])
+
+
+def test_the_build_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    """Building again finds it intact, and every file is compared."""
+    assert [0, 0] == [
+        cli.main(["upstream", "build"]),
+        cli.main(["upstream", "verify"]),
+    ]
+    assert 2 == capsys.readouterr().out.count("pageindex 0.4.7+vr")
+
+
+def test_an_interrupted_document_is_a_result_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --json there is an object for the document that Ctrl-C hit."""
+
+    def interrupt(*_: object, **__: object) -> IngestResult:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "vectorless_rag.cli.ingesting.PageIndexAdapter.ingest", interrupt
+    )
+
+    assert 130 == cli.main(["ingest", "a.pdf", "--json"])
+    (only,) = read(capsys)
+    assert ("failed", 0) == (only["status"], only["usage"]["calls"])
