@@ -30,14 +30,19 @@ demo: setup     ## ingest the sample paper offline and show its tree
 	@$(BIN)/vectorless-rag ingest $(SAMPLE) --data-dir data
 	@$(BIN)/vectorless-rag show $(SAMPLE) --data-dir data
 
+# With MEASURE=1 the same run also tells how much of src/ the tests reach.
 test: setup     ## the tests; no network, no key, no server of yours
-	$(BIN)/python -m pytest -q -n 2
-
-coverage: setup ## the same tests, and how much of src/ they reach
+ifdef MEASURE
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
+else
+	$(BIN)/python -m pytest -q -n 2
+endif
+
+coverage:       ## the same tests, and how much of src/ they reach
+	@$(MAKE) --no-print-directory test MEASURE=1
 
 test-slow: setup ## the long tests: kills at every call, thousands of random steps
 	$(BIN)/python -m pytest -q -m slow

@@ -59,6 +59,7 @@ limits = st.builds(
     call_timeout_s=st.integers(1, 60),
     call_attempts=st.integers(1, 5),
     concurrency=st.integers(1, 64),
+    provider_concurrency=st.integers(1, 64),
     max_pages=st.integers(1, 5000),
     memory_bytes=st.integers(2**28, 2**33),
 )
@@ -76,12 +77,14 @@ requests = st.builds(
     ledger_url=st.just("sqlite:///ledger.sqlite3"),
     budgets=st.lists(st.text(max_size=10), max_size=3).map(tuple),
     limits=limits,
+    gate_dir=st.text(max_size=20),
     journal_dir=st.none() | st.text(max_size=20),
     journal_days=st.integers(1, 365),
     replay=st.booleans(),
     trace_content=st.booleans(),
     prices_json=st.just("{}"),
     allow_unpriced=st.booleans(),
+    billed_statuses=st.lists(st.integers(400, 599), max_size=3).map(tuple),
 )
 
 progresses = st.builds(

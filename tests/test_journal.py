@@ -173,6 +173,8 @@ def test_no_journal_keeps_nothing() -> None:
     """The off switch."""
     none = NoJournal()
     none.keep(none.key(request()), ONE)
+    none.reject(none.key(request()))
+    none.forget_rejected()
 
     assert none.find(none.key(request())) is None
 
@@ -180,11 +182,11 @@ def test_no_journal_keeps_nothing() -> None:
 SUMMARY = '{"summary": "Fruit."}'
 
 
-def again(ledger: Ledger) -> str:
-    """Start a second attempt at the same document."""
+def again(ledger: Ledger, name: str = "second") -> str:
+    """Start a further attempt at the same document."""
     ledger.start_attempt(
         Attempt(
-            attempt_id="second",
+            attempt_id=name,
             run_id="run",
             owner="local",
             document_sha256=Sha256("0" * 64),
@@ -192,7 +194,7 @@ def again(ledger: Ledger) -> str:
             model="fake/x",
         )
     )
-    return "second"
+    return name
 
 
 def states(ledger: Ledger, attempt: str) -> list[tuple[str, int, bool]]:
@@ -219,17 +221,48 @@ def test_a_second_run_pays_for_nothing_that_was_settled(tmp_path: Path) -> None:
     assert ("settled", 0, True) == free
 
 
-def test_an_unusable_reply_is_not_kept(tmp_path: Path) -> None:
-    """It would fail every later run the same way."""
+def test_an_unusable_reply_that_was_paid_for_is_not_paid_for_again(
+    tmp_path: Path,
+) -> None:
+    """A run that was cut off goes the same way again, the second question included."""
     with opened(tmp_path) as ledger:
-        provider = Priced(said("no JSON"), said("none again"), said(SUMMARY))
-        with (
-            priced(ledger, provider, journal=journal(tmp_path)) as caller,
-            pytest.raises(VectorlessRagError, match="not the JSON"),
-        ):
-            caller.complete("summary_leaf", "Say.")
+        provider = Priced(said("no JSON"), said(SUMMARY))
+        for attempt in (ATTEMPT, again(ledger)):
+            with priced(
+                ledger, provider, journal=journal(tmp_path), attempt_id=attempt
+            ) as caller:
+                assert SUMMARY == caller.complete("summary_leaf", "Say.").text
+
+    assert 2 == len(provider.inner.requests)
+
+
+FILTERED = said("no", "content_filter")
+
+
+@pytest.mark.parametrize(
+    ("turns", "what"),
+    [
+        ([said("no JSON"), said("none again")], "not the JSON"),
+        ([FILTERED], "content policy"),
+    ],
+)
+def test_a_failed_run_forgets_what_it_failed_for(
+    tmp_path: Path, turns: list[ProviderReply], what: str
+) -> None:
+    """Otherwise the next would fail the same way; until then the replies count."""
+    with opened(tmp_path) as ledger:
+        provider, kept = Priced(*turns, said(SUMMARY)), journal(tmp_path)
+        for attempt in (ATTEMPT, again(ledger)):
+            kept = journal(tmp_path)
+            with (
+                priced(ledger, provider, journal=kept, attempt_id=attempt) as caller,
+                pytest.raises(VectorlessRagError, match=what),
+            ):
+                caller.complete("summary_leaf", "Say.")
+        assert len(turns) == len(provider.inner.requests)
+        kept.forget_rejected()
         with priced(
-            ledger, provider, journal=journal(tmp_path), attempt_id=again(ledger)
+            ledger, provider, journal=journal(tmp_path), attempt_id=again(ledger, "3")
         ) as caller:
             assert SUMMARY == caller.complete("summary_leaf", "Say.").text
 

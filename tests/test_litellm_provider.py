@@ -153,6 +153,17 @@ def test_each_fault_has_its_failure_its_requests_and_its_money(  # noqa: PLR0917
     assert failure.__context__ is None
 
 
+def test_a_provider_may_charge_for_its_failures(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    """Where the operator says so, a status counts at the hold; the others are free."""
+    server.play(error(500), error(503), completion())
+    with bench(tmp_path, api_base=server.base, billed=frozenset({500})) as run:
+        run.caller.complete(OPERATION, PROMPT)
+
+        assert ["unknown", "voided", "settled"] == run.states
+
+
 @PATHS
 @pytest.mark.parametrize(
     "fault",

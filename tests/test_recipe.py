@@ -46,6 +46,8 @@ INDIFFERENT: dict[str, Any] = {
     "prices": '{"openai/x": {"input": "1", "output": "1"}}',
     "call_timeout_s": 7,
     "concurrency": 7,
+    "provider_concurrency": 9,
+    "billed_statuses": {"openai": [500]},
     "journal": False,
     "journal_days": 7,
     "replay": False,

@@ -142,15 +142,20 @@ def _request(
             call_timeout_s=settings.call_timeout_s,
             call_attempts=settings.call_attempts,
             concurrency=settings.concurrency,
+            provider_concurrency=settings.provider_concurrency,
             max_pages=settings.max_pages,
             memory_bytes=settings.child_memory_bytes,
         ),
+        gate_dir=str(settings.gate_dir),
         journal_dir=str(settings.journal_dir) if settings.journal else None,
         journal_days=settings.journal_days,
         replay=settings.replay and not rebuild,
         trace_content=settings.trace_content,
         prices_json=settings.prices,
         allow_unpriced=settings.allow_unpriced,
+        billed_statuses=tuple(
+            sorted(settings.billed_statuses.get(settings.provider, ()))
+        ),
     )
 
 

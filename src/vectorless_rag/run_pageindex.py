@@ -9,6 +9,7 @@ imports it.
 
 import ctypes
 import os
+import random
 import resource
 import signal
 import sys
@@ -22,6 +23,7 @@ from typing import NoReturn
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
+from vectorless_rag.pageindex_runtime.gate import FileGate
 from vectorless_rag.pageindex_runtime.indexing import index_document
 from vectorless_rag.pageindex_runtime.journal import (
     FileJournal,
@@ -37,6 +39,11 @@ from vectorless_rag.prices import OFFLINE_PREFIX, Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
 
 _PR_SET_PDEATHSIG = 1
+
+# Ends from outside: a run that goes on later goes the same way, for nothing.
+_CUT_OFF = frozenset({
+    Code.BUDGET_EXCEEDED, Code.BUDGET_CONTENDED, Code.CANCELLED, Code.CHILD_MEMORY,
+})  # fmt: skip
 
 # Head room to unwind and to report a memory failure in.
 _MEMORY_RESERVE_BYTES = 256 * 1024**2
@@ -112,6 +119,7 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
         raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")
     # The environment of this process is the one its parent chose for it.
     observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
+    journal = _journal(request)
     try:
         with Ledger.open(request.ledger_url) as ledger:
             caller = Caller(
@@ -119,14 +127,19 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
                 account=ledger,
                 prices=Prices(request.prices_json),
                 offline=OfflineProvider(),
-                remote=lambda: LiteLLMProvider(api_base=request.api_base),
+                remote=lambda: _provider(request),
                 on_call=on_call,
-                journal=_journal(request),
+                journal=journal,
+                gate=_gate(request),
                 observer=observer,
                 content=request.trace_content,
             )
             with caller, use(caller):
                 found = index_document(request, caller, channel.progress)
+    except VectorlessRagError as error:
+        if error.code not in _CUT_OFF:
+            journal.forget_rejected()
+        raise
     finally:
         observer.close()
     return found, _notes(caller.counts) | observer.notes
@@ -138,6 +151,22 @@ def _journal(request: Request) -> Journal:
     folder = Path(request.journal_dir)
     sweep(folder, keep_days=request.journal_days)
     return FileJournal(folder, server=request.api_base, replay=request.replay)
+
+
+def _provider(request: Request) -> LiteLLMProvider:
+    return LiteLLMProvider(
+        api_base=request.api_base, billed=frozenset(request.billed_statuses)
+    )
+
+
+def _gate(request: Request) -> FileGate:
+    provider, _, _ = request.model.partition("/")
+    return FileGate(
+        Path(request.gate_dir),
+        provider=(provider, request.api_base),
+        most=request.limits.provider_concurrency,
+        rng=random.Random(request.attempt_id),  # noqa: S311  (spread, no secret)
+    )
 
 
 def _policy(request: Request) -> Policy:

@@ -4,6 +4,7 @@ Everything a run may vary, read once from the environment.
 No other module reads ``os.environ``; the linter refuses it.
 """
 
+import json
 import os
 import sys
 from decimal import Decimal
@@ -11,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from vectorless_rag.errors import Code, VectorlessRagError
@@ -98,6 +99,15 @@ class Settings(BaseSettings):
             '{"input": "0.000001", "output": "0.000002"}}.'
         ),
     )
+    billed_statuses: Annotated[
+        dict[str, frozenset[Annotated[int, Field(ge=400, le=599)]]], NoDecode
+    ] = Field(
+        {},
+        description=(
+            "HTTP statuses that a provider charges for, as JSON: "
+            '{"openai": [500]}; such a request counts at the most it could cost.'
+        ),
+    )
     max_output_tokens: int = Field(
         4096, ge=64, le=131_072, description="Cap on the output of one model call."
     )
@@ -112,6 +122,13 @@ class Settings(BaseSettings):
     )
     concurrency: int = Field(
         8, ge=1, le=256, description="Model calls in flight at once, per document."
+    )
+    provider_concurrency: int = Field(
+        32,
+        ge=1,
+        le=1024,
+        description="Requests in flight to one provider, over all runs with one "
+        "data folder.",
     )
     journal: bool = Field(
         default=True,
@@ -153,6 +170,16 @@ class Settings(BaseSettings):
     )
     max_pages: int = Field(5000, ge=1, description="Longest document, in pages.")
 
+    @field_validator("billed_statuses", mode="before")
+    @classmethod
+    def _from_json(cls, value: object) -> object:
+        return json.loads(value) if isinstance(value, str) else value
+
+    @property
+    def provider(self) -> str:
+        """Whose model it is."""
+        return self.model.partition("/")[0]
+
     @property
     def offline(self) -> bool:
         """Whether the model answers in the process."""
@@ -172,6 +199,11 @@ class Settings(BaseSettings):
     def journal_dir(self) -> Path:
         """Folder of kept replies."""
         return self.data_dir.absolute() / "journal"
+
+    @property
+    def gate_dir(self) -> Path:
+        """Folder of the locks that count requests in flight."""
+        return self.data_dir.absolute() / "in-flight"
 
     @property
     def effective_ledger_url(self) -> str:

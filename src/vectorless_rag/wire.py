@@ -38,6 +38,9 @@ class Limits:
     concurrency: int
     """Model calls in flight at once."""
 
+    provider_concurrency: int
+    """Requests in flight at once to one provider, over all runs together."""
+
     max_pages: int
     """Longest document, in pages."""
 
@@ -81,6 +84,9 @@ class Request:
 
     limits: Limits
 
+    gate_dir: str
+    """Folder of the locks that count requests in flight."""
+
     journal_dir: str | None = None
     """Folder of replies that were paid for; None: none are kept."""
 
@@ -98,6 +104,9 @@ class Request:
 
     allow_unpriced: bool = False
 
+    billed_statuses: tuple[int, ...] = ()
+    """HTTP statuses after which a request counts as billed."""
+
     def encode(self) -> bytes:
         """Spell the request as one JSON object."""
         return _dump({"schema": self.schema, **dataclasses.asdict(self)})
@@ -114,6 +123,7 @@ class Request:
         try:
             raw["limits"] = Limits(**raw["limits"])
             raw["budgets"] = tuple(raw["budgets"])
+            raw["billed_statuses"] = tuple(raw["billed_statuses"])
             return cls(**raw)
         except (TypeError, KeyError) as error:
             raise _garbled("request fields") from error

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -33,15 +34,27 @@ def arguments(paper: Path, server: FaultServer, data: str, *more: str) -> list[A
     ]  # fmt: skip
 
 
-def settled(data: Path) -> tuple[int, int]:
-    """Settled requests that were paid for, and those that were replayed."""
+def settled(data: Path) -> list[tuple[int, int]]:
+    """By attempt: settled requests that were paid for, and that were replayed."""
     connection = sqlite3.connect(data / "ledger.sqlite3")
-    (row,) = connection.execute(
+    rows = connection.execute(
         "select coalesce(sum(replayed = 0), 0), coalesce(sum(replayed), 0)"
-        " from holds where state = 'settled'"
-    )
+        " from attempts left join holds on holds.attempt_id = attempts.attempt_id"
+        " and holds.state = 'settled'"
+        " group by attempts.attempt_id order by attempts.started_us"
+    ).fetchall()
     connection.close()
-    return int(row[0]), int(row[1])
+    return [(int(paid), int(replayed)) for paid, replayed in rows]
+
+
+def stubborn(number: int, body: dict[str, Any]) -> Fault:
+    """Answer some questions only when they are asked again."""
+    *first, last = body["messages"]
+    if "could not be used" in last["content"]:
+        return sensible(number, {"messages": first[:-1]})
+    if crc32(last["content"].encode()) % 3 == 0:
+        return completion("I would rather not.")
+    return sensible(number, body)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +71,7 @@ def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
     """Killed at any call: nothing is paid twice, and the artifact is the same."""
     home = paper.parent
     with serving() as server:
-        server.script = sensible
+        server.script = stubborn
         whole = run(*arguments(paper, server, "whole"), home=home, OPENAI_API_KEY=KEY)
         needed = len(server.requests)
         program = subprocess.Popen(
@@ -74,20 +87,21 @@ def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
             if number - needed == min(calls, needed - 1):
                 os.kill(program.pid, signal.SIGKILL)
                 return Fault(stall_s=1)
-            return sensible(number, body)
+            return stubborn(number, body)
 
         server.script = kill
         program.wait(timeout=120)
-        paid_before, _ = settled(home / "cut")
-        server.script = sensible
+        server.script = stubborn
         asked = len(server.requests)
         again = run(*arguments(paper, server, "cut"), home=home, OPENAI_API_KEY=KEY)
         asked = len(server.requests) - asked
-    paid, replayed = settled(home / "cut")
+    (paid_before, _), (paid, replayed) = settled(home / "cut")
 
     assert (0, 0) == (whole.status, again.status), again.err
     assert whole.object["artifact_id"] == again.object["artifact_id"]
-    assert (needed - paid_before, needed, paid_before) == (asked, paid, replayed)
+    # A reply is kept before its row is settled: the kill may come between the two.
+    assert replayed >= paid_before
+    assert (needed, asked) == (paid + replayed, paid)
     assert 0 == run("ledger", "verify", "--data-dir", "cut", home=home).status
 
 

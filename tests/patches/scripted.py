@@ -246,6 +246,7 @@ def boundary(script: Script, mode: str) -> Iterator[None]:
         call_timeout_s=60,
         call_attempts=3,
         concurrency=64,
+        provider_concurrency=64,
         max_pages=1000,
         memory_bytes=1 << 30,
     )

@@ -15,6 +15,7 @@ from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.pageindex_runtime.answers import Reply, asked_again, judge
 from vectorless_rag.pageindex_runtime.background import Background
 from vectorless_rag.pageindex_runtime.failures import ends_run
+from vectorless_rag.pageindex_runtime.gate import Gate, OpenGate
 from vectorless_rag.pageindex_runtime.journal import Journal, NoJournal
 from vectorless_rag.pageindex_runtime.observations import NoObserver, Observer
 from vectorless_rag.pageindex_runtime.planning import Planner
@@ -22,6 +23,7 @@ from vectorless_rag.pageindex_runtime.plans import Account, Counts, Plan, Policy
 from vectorless_rag.pageindex_runtime.providers import (
     Message,
     Provider,
+    ProviderReply,
     RemoteProvider,
 )
 from vectorless_rag.pageindex_runtime.replies import ReplyError
@@ -54,6 +56,7 @@ class Caller:
         remote: Makes the provider for all others, when the first is asked.
         on_call: Is told the counts after every call, on the calls' thread.
         journal: Keeps replies between runs; default: nothing is kept.
+        gate: Bounds requests over all runs; default: only this run's are bounded.
         observer: Is told of every closed ledger row.
         content: Whether the observer is told prompts and replies too.
     """
@@ -68,6 +71,7 @@ class Caller:
         remote: Callable[[], RemoteProvider],
         on_call: Callable[[Counts], None] = _nothing,
         journal: Journal | None = None,
+        gate: Gate | None = None,
         observer: Observer | None = None,
         content: bool = False,
     ) -> None:
@@ -83,6 +87,7 @@ class Caller:
             account=account,
             allowance=Allowance(concurrency=policy.limits.concurrency),
             slots=Slots(policy.limits.concurrency),
+            gate=gate or OpenGate(),
             counts=self.counts,
             rng=random.Random(policy.attempt_id),  # noqa: S311  (jitter, no secret)
             check=self._check,
@@ -262,9 +267,10 @@ class Caller:
         first = await tries.ask(plan.messages)
         try:
             return judge(plan.operation, first, continues=plan.continues)
-        except ReplyError as error:
+        except VectorlessRagError as error:
             failed = error
-        if tries.exhausted:
+        if not isinstance(failed, ReplyError) or tries.exhausted:
+            tries.reject()
             raise failed
         self.counts.reasks += 1
         try:
@@ -274,5 +280,14 @@ class Caller:
             if error.code not in {Code.TIMEOUT, Code.LLM_RETRY_EXHAUSTED}:
                 raise
         else:
-            return judge(plan.operation, second, continues=plan.continues)
+            return _last(plan, tries, second)
         raise failed
+
+
+def _last(plan: Plan, tries: Tries, reply: ProviderReply) -> Reply:
+    """Read a reply after which there is no other."""
+    try:
+        return judge(plan.operation, reply, continues=plan.continues)
+    except VectorlessRagError:
+        tries.reject()
+        raise

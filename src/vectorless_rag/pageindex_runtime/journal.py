@@ -1,9 +1,10 @@
 """
 The replies that were paid for, kept so that they are paid for once.
 
-One file a reply, named by the exact request. Only usable replies of settled
-requests are kept: an unusable one would fail every later run the same way. The
-files hold document text, so only their owner may read them.
+One file a reply, named by the exact request. A reply that no use could be made of
+is kept as well, so that a run that was cut off goes on where it was; a run that
+failed forgets those, since the next would fail the same way. The files hold
+document text, so only their owner may read them.
 """
 
 import contextlib
@@ -39,6 +40,14 @@ class Journal(Protocol):
         """Keep *reply*; it is on disk when this returns."""
         ...
 
+    def reject(self, key: Sha256) -> None:
+        """Take note that a call failed for the reply kept under *key*."""
+        ...
+
+    def forget_rejected(self) -> None:
+        """Delete the replies that calls failed for, so that they are asked again."""
+        ...
+
 
 _NO_KEY = Sha256("")
 
@@ -56,6 +65,12 @@ class NoJournal:
 
     def keep(self, _key: Sha256, _reply: ProviderReply) -> None:
         """Forget the reply."""
+
+    def reject(self, _key: Sha256) -> None:
+        """Keep no note either."""
+
+    def forget_rejected(self) -> None:
+        """Have nothing to delete."""
 
 
 class FileJournal:
@@ -76,6 +91,7 @@ class FileJournal:
         self._server = server
         self._replay = replay
         self._seen: Counter[Sha256] = Counter()
+        self._rejected: set[Sha256] = set()
 
     def key(self, request: ProviderRequest) -> Sha256:
         """
@@ -121,6 +137,17 @@ class FileJournal:
             _write(new, seal + b"\n" + body)
             # Whole or not at all; the last run to ask decides.
             new.replace(path)
+
+    def reject(self, key: Sha256) -> None:
+        """Take note that a call failed for the reply kept under *key*."""
+        self._rejected.add(key)
+
+    def forget_rejected(self) -> None:
+        """Delete the replies that calls failed for, so that they are asked again."""
+        for key in self._rejected:
+            with contextlib.suppress(OSError):
+                self._path(key).unlink()
+        self._rejected.clear()
 
     def _path(self, key: Sha256) -> Path:
         return self._folder / key[:2] / key

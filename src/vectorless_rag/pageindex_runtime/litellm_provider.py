@@ -67,10 +67,14 @@ class LiteLLMProvider:
 
     Args:
         api_base: Address of an OpenAI-compatible server; None: the provider's own.
+        billed: HTTP statuses after which a request counts as billed.
     """
 
-    def __init__(self, *, api_base: str | None = None) -> None:
+    def __init__(
+        self, *, api_base: str | None = None, billed: frozenset[int] = frozenset()
+    ) -> None:
         self._api_base = api_base
+        self._billed = billed
         self._litellm: Any = None
 
     async def open(self) -> None:
@@ -103,6 +107,8 @@ class LiteLLMProvider:
             response = await self._litellm.acompletion(**self._arguments(request))
         except Exception as error:  # noqa: BLE001  (judged by its cause, then dropped)
             failure = classify(error, now=datetime.now(UTC))
+            if failure.status in self._billed:
+                failure.money = Money.UNKNOWN
         else:
             return _reply(response)
         # Outside the clause: what was caught may quote prompt, reply and key.

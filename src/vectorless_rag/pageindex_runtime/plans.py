@@ -8,6 +8,7 @@ from typing import Protocol
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger.types import Hold, TokenUsage
+from vectorless_rag.pageindex_runtime.gate import Gate
 from vectorless_rag.pageindex_runtime.journal import Journal
 from vectorless_rag.pageindex_runtime.observations import Observer
 from vectorless_rag.pageindex_runtime.operations import Operation
@@ -145,6 +146,7 @@ class Shared:
     account: Account
     allowance: Allowance
     slots: Slots
+    gate: Gate
     counts: Counts
     rng: random.Random
 

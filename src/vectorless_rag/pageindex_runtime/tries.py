@@ -9,8 +9,8 @@ import asyncio
 
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import Hold
-from vectorless_rag.pageindex_runtime.answers import judge
 from vectorless_rag.pageindex_runtime.closing import Closer, Sent, now_us
+from vectorless_rag.pageindex_runtime.gate import Gate, OpenGate
 from vectorless_rag.pageindex_runtime.journal import Journal, NoJournal
 from vectorless_rag.pageindex_runtime.plans import Plan, Shared
 from vectorless_rag.pageindex_runtime.providers import (
@@ -53,6 +53,8 @@ class Tries:
         # An offline model answers the same way each time, for free.
         offline = plan.model.startswith(OFFLINE_PREFIX)
         self._journal: Journal = NoJournal() if offline else shared.journal
+        self._gate: Gate = OpenGate() if offline else shared.gate
+        self._keys: list[Sha256] = []
         self._made = 0
         self._deadline = _now() + plan.timeout_s
 
@@ -69,13 +71,14 @@ class Tries:
             VectorlessRagError: The failure of the last try, or a refusal.
         """
         key = self._journal.key(self._request(messages, 0))
+        self._keys.append(key)
         kept = self._kept(key, messages)
         if kept is not None:
             return kept
         failures = 0
         while True:
             try:
-                return await self._try(messages, key)
+                return await self._next(messages, key)
             except ProviderFailure as error:
                 failure = error
             failures += 1
@@ -84,6 +87,11 @@ class Tries:
                 raise self._error(failure)
             self._shared.counts.retries += 1
             await self._pause(wait_s)
+
+    def reject(self) -> None:
+        """Take note that no use could be made of the replies."""
+        for key in self._keys:
+            self._journal.reject(key)
 
     def _again(self, failure: ProviderFailure, wait_s: float) -> bool:
         """Decide before waiting: a wait that ends past the deadline helps nobody."""
@@ -104,18 +112,17 @@ class Tries:
         """Return the reply that an earlier run paid for, if there is one."""
         self._shared.check()
         reply = self._journal.find(key)
-        # What counts as usable may have changed since it was kept.
-        if reply is None or not self._usable(reply):
+        if reply is None:
             return None
         self._closer.replay(self._sent(messages, free=True), reply)
         return reply
 
-    def _usable(self, reply: ProviderReply) -> bool:
-        try:
-            judge(self._plan.operation, reply, continues=self._plan.continues)
-        except VectorlessRagError:
-            return False
-        return True
+    async def _next(self, messages: tuple[Message, ...], key: Sha256) -> ProviderReply:
+        asked = _now()
+        async with self._gate.place():
+            # Other documents' requests are no fault of the provider.
+            self._deadline += _now() - asked
+            return await self._try(messages, key)
 
     async def _try(self, messages: tuple[Message, ...], key: Sha256) -> ProviderReply:
         self._shared.check()
@@ -134,7 +141,7 @@ class Tries:
             # Cancelled, or out of memory: the request may have left.
             self._closer.interrupt(sent)
             raise
-        if reply.usage is not None and self._usable(reply):
+        if reply.usage is not None:
             # Before the row is settled, so that no settled call is paid for twice.
             self._journal.keep(key, reply)
         self._closer.settle(sent, reply)
