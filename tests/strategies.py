@@ -92,4 +92,5 @@ progresses = st.builds(
     stage=st.text(max_size=12),
     calls=st.integers(0, 10**6),
     cost_nano_usd=st.integers(0, 10**12),
+    in_flight=st.integers(0, 256),
 )

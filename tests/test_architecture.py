@@ -15,7 +15,8 @@ ORDER = [
     "errors", "units", "canon", "wire", "events", "process", "settings", "source",
     "prices", "ledger", "tracing_ids", "pageindex_runtime", "run_pageindex", "upstream",
     "records", "recipe", "tree", "artifact", "store", "audit", "launch", "results",
-    "running", "attempts", "pipeline", "pageindex_adapter", "cli",
+    "running", "attempts", "pipeline", "pageindex_adapter", "corpus", "inputs", "runs",
+    "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

@@ -394,20 +394,3 @@ def test_the_build_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["upstream", "verify"]),
     ]
     assert 2 == capsys.readouterr().out.count("pageindex 0.4.7+vr")
-
-
-def test_an_interrupted_document_is_a_result_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With --json there is an object for the document that Ctrl-C hit."""
-
-    def interrupt(*_: object, **__: object) -> IngestResult:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(
-        "vectorless_rag.cli.ingesting.PageIndexAdapter.ingest", interrupt
-    )
-
-    assert 130 == cli.main(["ingest", "a.pdf", "--json"])
-    (only,) = read(capsys)
-    assert ("failed", 0) == (only["status"], only["usage"]["calls"])

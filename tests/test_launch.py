@@ -56,6 +56,7 @@ def start(
         Settings.load(**settings),
         work=tmp_path,
         on_progress=reports.append,
+        check=lambda: None,
     )
 
 

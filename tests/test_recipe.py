@@ -46,6 +46,7 @@ INDIFFERENT: dict[str, Any] = {
     "prices": '{"openai/x": {"input": "1", "output": "1"}}',
     "call_timeout_s": 7,
     "concurrency": 7,
+    "jobs": 3,
     "provider_concurrency": 9,
     "billed_statuses": {"openai": [500]},
     "journal": False,

@@ -32,6 +32,7 @@ def run_document(
     *,
     work: Path,
     on_progress: Callable[[Progress], None],
+    check: Callable[[], None],
 ) -> tuple[Found, dict[str, int]]:
     """
     Run the child on one document and return what it found.
@@ -41,6 +42,7 @@ def run_document(
         settings: Time limits, and what becomes of the child's output.
         work: The child's own folder; the caller removes it.
         on_progress: Is handed each progress report.
+        check: Is called a few times a second; what it raises stops the child.
 
     Returns:
         What was found, not yet checked, and counters for the run record.
@@ -61,6 +63,7 @@ def run_document(
         grace_s=settings.grace_s,
         on_line=lambda line: on_progress(Progress.decode(line)),
         answer_limit=_ANSWER_LIMIT_BYTES,
+        check=check,
     )
     if end.timed_out:
         raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")

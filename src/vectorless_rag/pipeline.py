@@ -32,6 +32,7 @@ def ingest(
     run_id: str,
     rebuild: bool,
     on_progress: Callable[[Progress], None],
+    check: Callable[[], None],
 ) -> IngestResult:
     """
     Publish the artifact of one document, or return the one that is there.
@@ -43,6 +44,8 @@ def ingest(
         run_id: The run whose budget it counts towards.
         rebuild: Build again where an artifact is there.
         on_progress: Is handed each report of the child.
+        check: Is called a few times a second while the child works or another
+            process builds the same; what it raises ends the ingest.
 
     Returns:
         The result; a foreseen failure is one of its values.
@@ -54,12 +57,14 @@ def ingest(
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         result = replace(result, recipe_hash=recipe.recipe_hash)
         store = Store(settings.store_dir)
-        with _unless_stored(store, recipe, rebuild=rebuild) as reused:
+        with _unless_stored(store, recipe, rebuild=rebuild, check=check) as reused:
             if reused is not None:
                 store.activate(reused)
                 return _done(result, store, reused, Status.REUSED)
             attempt = AccountedAttempt(settings=settings, recipe=recipe, run_id=run_id)
-            job = _Job(source=source, recipe=recipe, code=code, store=store)
+            job = _Job(
+                source=source, recipe=recipe, code=code, store=store, check=check
+            )
             built = _build(job, attempt, rebuild=rebuild, on_progress=on_progress)
         result = replace(result, spend=attempt.spend)
         return _done(result, store, built, Status.BUILT)
@@ -77,18 +82,19 @@ class _Job:
     recipe: Recipe
     code: RunningCode
     store: Store
+    check: Callable[[], None]
 
 
 @contextmanager
 def _unless_stored(
-    store: Store, recipe: Recipe, *, rebuild: bool
+    store: Store, recipe: Recipe, *, rebuild: bool, check: Callable[[], None]
 ) -> Iterator[Stored | None]:
     """Look, lock, look again: of many processes that ask at once, one builds."""
     stored = None if rebuild else store.find(recipe.recipe_hash)
     if stored is not None:
         yield stored
         return
-    with store.lock(recipe.recipe_hash):
+    with store.lock(recipe.recipe_hash, check=check):
         yield None if rebuild else store.find(recipe.recipe_hash)
 
 
@@ -105,7 +111,7 @@ def _build(
         copy(source, document)
         request = _request(job, attempt, document, rebuild=rebuild)
         found, notes = run_document(
-            request, settings, work=work, on_progress=on_progress
+            request, settings, work=work, on_progress=on_progress, check=job.check
         )
         artifact = artifact_of(
             found, recipe=job.recipe, name=source.name, size_bytes=source.size_bytes

@@ -152,6 +152,10 @@ class _Pipes:
 _LONGEST_LINE = 1 << 16
 
 
+def _go_on() -> None:
+    """Stop nothing."""
+
+
 def run_child(
     command: ChildCommand,
     *,
@@ -159,6 +163,7 @@ def run_child(
     grace_s: float,
     on_line: Callable[[bytes], None],
     answer_limit: int,
+    check: Callable[[], None] = _go_on,
 ) -> ChildEnd:
     """
     Run a child to its end and return its answer.
@@ -171,6 +176,8 @@ def run_child(
         grace_s: Time between the soft and the hard stop, in seconds.
         on_line: Is handed every progress line, without its end.
         answer_limit: Longest answer kept, in bytes.
+        check: Is called a few times a second. Where it raises, the child is stopped
+            the same way, and what it raised passes.
 
     Raises:
         FileNotFoundError: The program is not installed.
@@ -184,7 +191,7 @@ def run_child(
             child = _start(command, stdin.fileno(), pipes)
         stopped = False
         try:
-            stopped = _until_end(child, pipes, timeout_s, grace_s)
+            stopped = _until_end(child, pipes, timeout_s, grace_s, check)
         finally:
             if child.returncode is None:
                 _stop(child, pipes, grace_s)
@@ -218,12 +225,17 @@ def _start(command: ChildCommand, stdin: int, pipes: _Pipes) -> subprocess.Popen
 
 
 def _until_end(
-    child: subprocess.Popen[bytes], pipes: _Pipes, timeout_s: float, grace_s: float
+    child: subprocess.Popen[bytes],
+    pipes: _Pipes,
+    timeout_s: float,
+    grace_s: float,
+    check: Callable[[], None],
 ) -> bool:
     """Wait for the child; return whether it had to be stopped."""
     end = time.monotonic() + timeout_s
     open_ = True
     while child.poll() is None:
+        check()
         left = end - time.monotonic()
         if left <= 0:
             _stop(child, pipes, grace_s)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from vectorless_rag.canon import Json
-from vectorless_rag.errors import Failure
+from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger.types import Usage
 from vectorless_rag.source import storable
 from vectorless_rag.units import NanoUsd, Sha256, usd
@@ -18,6 +18,9 @@ class Status(StrEnum):
     BUILT = "built"
     REUSED = "reused"
     FAILED = "failed"
+
+    SKIPPED = "skipped"
+    """Not begun: the run ended before its turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,9 @@ class IngestResult:
 
     failure: Failure | None = None
 
+    skipped: Code | None = None
+    """Why the run ended before this document's turn."""
+
     def to_json(self) -> dict[str, Json]:
         """Spell the result as the one object a document that ``--json`` prints."""
         return {
@@ -92,6 +98,7 @@ class IngestResult:
             "degraded": self.degraded,
             "usage": self.spend.to_json(),
             "failure": _failure(self.failure) if self.failure else None,
+            "skipped": self.skipped.value if self.skipped else None,
         }
 
 

@@ -112,6 +112,7 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
                 stage="model calls",
                 calls=counts.calls,
                 cost_nano_usd=counts.cost_nano_usd,
+                in_flight=counts.in_flight,
             )
         )
 

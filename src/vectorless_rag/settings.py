@@ -123,6 +123,9 @@ class Settings(BaseSettings):
     concurrency: int = Field(
         8, ge=1, le=256, description="Model calls in flight at once, per document."
     )
+    jobs: int = Field(
+        1, ge=1, le=256, description="Documents that are built at a time."
+    )
     provider_concurrency: int = Field(
         32,
         ge=1,
@@ -199,6 +202,11 @@ class Settings(BaseSettings):
     def journal_dir(self) -> Path:
         """Folder of kept replies."""
         return self.data_dir.absolute() / "journal"
+
+    @property
+    def runs_dir(self) -> Path:
+        """Folder of what became of every run's documents."""
+        return self.data_dir.absolute() / "runs"
 
     @property
     def gate_dir(self) -> Path:

@@ -219,6 +219,9 @@ class Progress:
     cost_nano_usd: int = 0
     """Spent so far, in nano-dollars."""
 
+    in_flight: int = 0
+    """Model calls begun and not finished."""
+
     def encode(self) -> bytes:
         """Spell it as one line of JSON."""
         return _dump(dataclasses.asdict(self)) + b"\n"

@@ -25,10 +25,6 @@ def missing(folder: Path) -> Path:
     return folder / "missing.pdf"
 
 
-def a_folder(folder: Path) -> Path:
-    return folder
-
-
 def not_a_pdf(folder: Path) -> Path:
     (folder / "a.pdf").write_text("plain text", encoding="ascii")
     return folder / "a.pdf"
@@ -99,7 +95,6 @@ def one_line(done: Done) -> str:
     ("make", "code"),
     [
         (missing, "source_unreadable"),
-        (a_folder, "source_unreadable"),
         (not_a_pdf, "source_unreadable"),
         (empty, "source_unreadable"),
         (truncated, "source_unreadable"),
@@ -281,14 +276,16 @@ def test_a_request_to_end_is_a_cancellation(tmp_path: Path, sample: Path) -> Non
     closed(tmp_path / "data")
 
 
-def wait_for_a_child(pid: int) -> None:
-    """Wait until the program has started a child."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
+def wait_for_a_child(pid: int) -> int:
+    """Wait until the program has started a child, on whichever thread."""
     end = time.monotonic() + 60
-    while not children.read_text(encoding="ascii").strip():
+    while True:
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            if found := path.read_text(encoding="ascii").split():
+                time.sleep(0.3)
+                return int(found[0])
         assert time.monotonic() < end, "no child was started"
         time.sleep(0.02)
-    time.sleep(0.3)
 
 
 def test_a_killed_program_takes_its_child_along(tmp_path: Path, sample: Path) -> None:
@@ -300,9 +297,7 @@ def test_a_killed_program_takes_its_child_along(tmp_path: Path, sample: Path) ->
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     ) as program:
-        wait_for_a_child(program.pid)
-        listing = Path(f"/proc/{program.pid}/task/{program.pid}/children")
-        child = int(listing.read_text(encoding="ascii").split()[0])
+        child = wait_for_a_child(program.pid)
         # It asks for the signal in its first lines; give it the time to start.
         time.sleep(2)
         program.kill()
@@ -324,9 +319,12 @@ def state(pid: int) -> str:
 
 
 def test_usage_errors_are_usage_errors(tmp_path: Path) -> None:
-    """An unknown option and no path at all exit with 2."""
-    assert (2, 2, 2) == (
+    """An unknown option, no path at all and an empty folder exit with 2."""
+    (tmp_path / "empty").mkdir()
+
+    assert (2, 2, 2, 2) == (
         run("ingest", home=tmp_path).status,
+        run("ingest", "empty", home=tmp_path).status,
         run("ingest", "a.pdf", "--no-such-option", home=tmp_path).status,
         run("ingest", "a.pdf", "--budget-usd", "much", home=tmp_path).status,
     )

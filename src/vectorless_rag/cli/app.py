@@ -1,5 +1,6 @@
 """Commands and options, as a person types them."""
 
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +10,15 @@ import typer
 
 import vectorless_rag
 from vectorless_rag import events
-from vectorless_rag.cli import accounting, artifacts, building, doctoring, ingesting
+from vectorless_rag.cli import (
+    accounting,
+    artifacts,
+    building,
+    doctoring,
+    failing,
+    ingesting,
+)
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import By
 from vectorless_rag.settings import Mode, Settings
 
@@ -26,9 +35,13 @@ _upstream = typer.Typer(help="The pinned, patched PageIndex.", no_args_is_help=T
 _ledger = typer.Typer(
     help="What was spent, and whether it adds up.", no_args_is_help=True
 )
+_failures = typer.Typer(
+    help="Documents that have no artifact yet.", no_args_is_help=True
+)
 _budget = typer.Typer(help="What may be spent.", no_args_is_help=True)
 _app.add_typer(_recipe, name="recipe")
 _app.add_typer(_ledger, name="ledger")
+_app.add_typer(_failures, name="failures")
 _app.add_typer(_budget, name="budget")
 _app.add_typer(_upstream, name="upstream")
 
@@ -41,6 +54,15 @@ BROKEN_PIPE = 141
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of the artifact store and the ledger."),
+]
+Jobs = Annotated[int | None, typer.Option(help="Documents built at a time.")]
+OfClass = Annotated[
+    str | None,
+    typer.Option(
+        "--class",
+        metavar="CODE",
+        help="Only these: a failure code, or `retryable` for all that may end better.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Named = Annotated[
@@ -101,10 +123,24 @@ def _main(
 @_app.command()
 def ingest(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="PDF files.", show_default=False),
+        list[str],
+        typer.Argument(
+            metavar="PATH…",
+            help="PDF files, folders, patterns, @FILE with a path a line, or - for"
+            " paths on standard input.",
+            show_default=False,
+        ),
     ],
     *,
+    jobs: Jobs = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the run; one of that name goes on, with what is left of"
+            " its budget.",
+        ),
+    ] = None,
     mode: Annotated[
         Mode | None, typer.Option(help="How to find sections (auto by default).")
     ] = None,
@@ -134,9 +170,10 @@ def ingest(
     """
     Build the tree of each PDF, or reuse the one that is stored.
 
-    Example: vectorless-rag ingest paper.pdf --model openai/gpt-4o-mini
+    Example: vectorless-rag ingest papers/ --jobs 4 --model openai/gpt-4o-mini
     """
     settings = _load(
+        jobs=jobs,
         mode=mode,
         model=model,
         api_base=api_base,
@@ -145,7 +182,49 @@ def ingest(
         replay=False if no_replay else None,
         data_dir=data_dir,
     )
-    return ingesting.ingest(paths, settings, rebuild=rebuild, as_json=json, quiet=quiet)
+    wanted = ingesting.Wanted(
+        jobs=settings.jobs,
+        rebuild=rebuild,
+        as_json=json,
+        quiet=quiet,
+        run_id=_run_name(run),
+    )
+    return ingesting.ingest(paths, settings, wanted)
+
+
+@_failures.command("ls")
+def failures_ls(
+    *, of_class: OfClass = None, data_dir: DataDir = None, json: AsJson = False
+) -> int:
+    """List documents whose last ingest left no artifact."""
+    return failing.ls(_load(data_dir=data_dir), of_class, as_json=json)
+
+
+@_failures.command("retry")
+def failures_retry(
+    *,
+    of_class: OfClass = None,
+    jobs: Jobs = None,
+    quiet: Annotated[bool, typer.Option(help="No progress display.")] = False,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """
+    Ingest them again, with the settings of today.
+
+    Example: vectorless-rag failures retry --class retryable --jobs 4
+    """
+    settings = _load(jobs=jobs, data_dir=data_dir)
+    wanted = ingesting.Wanted(
+        jobs=settings.jobs, rebuild=False, as_json=json, quiet=quiet, run_id=None
+    )
+    return failing.retry(settings, of_class, wanted)
+
+
+def _run_name(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"[\w-][\w.-]{0,99}", text, re.ASCII):
+        raise VectorlessRagError(Code.SETTINGS_INVALID, "--run: letters, digits, . _ -")
+    return text
 
 
 def _decimal(text: str | None) -> Decimal | str | None:

@@ -4,72 +4,148 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
-from rich.progress import Progress as Bars
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from vectorless_rag.cli import Terminated
+from vectorless_rag import events
+from vectorless_rag.attempts import new_run_id
+from vectorless_rag.cli.progress import Shown, live
+from vectorless_rag.corpus import Corpus
+from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.inputs import expand
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.results import IngestResult, Status
+from vectorless_rag.runs import RunFolder, Totals
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
-from vectorless_rag.units import usd
+from vectorless_rag.units import NanoUsd, usd
 from vectorless_rag.wire import Progress
 
-_STYLES = {Status.BUILT: "green", Status.REUSED: "cyan", Status.FAILED: "red"}
+_STYLES = {
+    Status.BUILT: "green",
+    Status.REUSED: "cyan",
+    Status.FAILED: "red",
+    Status.SKIPPED: "yellow",
+}
+
+log = events.logger()
 
 
-class _Display(Protocol):
-    def start(self, path: Path) -> None: ...
-    def report(self, progress: Progress) -> None: ...
-    def done(self, result: IngestResult) -> None: ...
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a command line asks for beside the settings."""
+
+    jobs: int
+    rebuild: bool
+    as_json: bool
+    quiet: bool
+
+    run_id: str | None
+    """Name of the run; a run of that name goes on, its budget too."""
 
 
-def ingest(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    rebuild: bool,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def ingest(arguments: Sequence[str], settings: Settings, wanted: Wanted) -> int:
     """
-    Ingest *paths* one after another; return the exit status.
+    Ingest what *arguments* name; return the exit status.
 
     Args:
-        paths: PDF files.
+        arguments: As `vectorless_rag.inputs.expand` reads them.
         settings: Model, budget, limits and folders.
-        rebuild: Build again where an artifact is there.
-        as_json: Print one object a document on standard output.
-        quiet: Show no progress.
+        wanted: How many at a time, and what is shown.
     """
-    adapter = PageIndexAdapter(settings)
-    results: list[IngestResult] = []
-    with _display(quiet=quiet) as display:
-        for path in paths:
-            display.start(path)
-            try:
-                result = adapter.ingest(
-                    path, rebuild=rebuild, on_progress=display.report
-                )
-            except (KeyboardInterrupt, Terminated):
-                if as_json:
-                    _print(adapter.interrupted(path))
-                raise
-            display.done(result)
-            results.append(result)
-            if as_json:
-                _print(result)
-    return exit_status(results)
+    return ingest_paths(expand(arguments, sys.stdin.buffer), settings, wanted)
 
 
-def _print(result: IngestResult) -> None:
-    sys.stdout.write(json.dumps(result.to_json()) + "\n")
-    sys.stdout.flush()
+def ingest_paths(paths: Sequence[Path], settings: Settings, wanted: Wanted) -> int:
+    """Ingest *paths*; return the exit status."""
+    run_id = wanted.run_id or new_run_id()
+    adapter = PageIndexAdapter(settings, run_id=run_id)
+    corpus = Corpus(adapter=adapter, jobs=wanted.jobs, rebuild=wanted.rebuild)
+    records = _Records(RunFolder(settings.runs_dir, run_id))
+    console = Console(stderr=True, highlight=False)
+    try:
+        with _shown(console, len(paths), quiet=wanted.quiet) as shown:
+            corpus.run(paths, _Watch(console, shown, records, as_json=wanted.as_json))
+    finally:
+        records.finish(
+            mode=settings.mode.value,
+            model=settings.model,
+            ended=corpus.ended.value if corpus.ended else "complete",
+        )
+        if len(paths) > 1:
+            _sum_up(console, records)
+    return exit_status(records.results)
+
+
+class _Records:
+    """What is kept of the run. A full disk costs the record, never the documents."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._by_number: dict[int, IngestResult] = {}
+        self.manifest: Path | None = None
+
+    @property
+    def results(self) -> list[IngestResult]:
+        """Every result, in the order of the documents."""
+        return [self._by_number[number] for number in sorted(self._by_number)]
+
+    def add(self, number: int, result: IngestResult) -> None:
+        """Keep how a document ended."""
+        self._by_number[number] = result
+        try:
+            self._folder.add(result)
+        except VectorlessRagError as error:
+            log.warning("run_record_unwritable", detail=error.failure.detail)
+
+    def finish(self, **about: str) -> None:
+        """Account for every document."""
+        try:
+            self.manifest = self._folder.finish(self.results, **about)
+        except VectorlessRagError as error:
+            log.warning("run_record_unwritable", detail=error.failure.detail)
+
+
+class _Watch:
+    """Prints, shows and records what happens."""
+
+    def __init__(
+        self, console: Console, shown: Shown, records: _Records, *, as_json: bool
+    ) -> None:
+        self._console = console
+        self._shown = shown
+        self._records = records
+        self._as_json = as_json
+
+    def started(self, number: int, path: Path) -> None:
+        """Show the document's name."""
+        self._shown.started(number, printable(path.name))
+
+    def progressed(self, number: int, progress: Progress) -> None:
+        """Show the stage, the calls and what they cost."""
+        self._shown.progressed(number, progress)
+
+    def done(self, number: int, result: IngestResult) -> None:
+        """Print how it ended."""
+        self._records.add(number, result)
+        self._shown.done(number, result)
+        for line in summary_lines(result):
+            self._console.print(line, soft_wrap=True)
+        if self._as_json:
+            sys.stdout.write(json.dumps(result.to_json()) + "\n")
+            sys.stdout.flush()
+
+
+@contextmanager
+def _shown(console: Console, documents: int, *, quiet: bool) -> Iterator[Shown]:
+    if quiet or not console.is_terminal:
+        yield Shown()
+        return
+    with live(console, documents) as shown:
+        yield shown
 
 
 # Where documents failed in different ways, the gravest decides.
@@ -82,69 +158,32 @@ def exit_status(results: Sequence[IngestResult]) -> int:
     return next((status for status in _GRAVEST if status in found), 0)
 
 
-@contextmanager
-def _display(*, quiet: bool) -> Iterator[_Display]:
-    console = Console(stderr=True, highlight=False)
-    if quiet or not console.is_terminal:
-        yield _Lines(console)
-        return
-    bars = Bars(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("[dim]{task.fields[stage]}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
+def _sum_up(console: Console, records: _Records) -> None:
+    totals = Totals.of(records.results)
+    counts = ", ".join(
+        f"{number} {status}" for status, number in totals.by_status.items() if number
     )
-    with bars:
-        yield _Live(console, bars)
+    line = f"{len(records.results)} documents: {counts}"
+    line += f"  ({totals.calls} calls, ${usd(totals.cost):f}"
+    if totals.cost and totals.cost_per_1000_pages is not None:
+        line += f"; {_cents(totals.cost_per_1000_documents)} per 1,000 documents"
+        line += f", {_cents(totals.cost_per_1000_pages)} per 1,000 pages"
+    console.print(Text(line + ")"), soft_wrap=True)
+    if records.manifest is not None:
+        console.print(Text(f"run      {records.manifest}", "dim"), soft_wrap=True)
 
 
-class _Lines:
-    """One line a document, when it is done."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def start(self, path: Path) -> None:
-        """Nothing to show yet."""
-
-    def report(self, progress: Progress) -> None:
-        """Nothing to show yet."""
-
-    def done(self, result: IngestResult) -> None:
-        """Print how it ended."""
-        for line in summary_lines(result):
-            self._console.print(line, soft_wrap=True)
-
-
-class _Live(_Lines):
-    """The same, and the stage that the document is in."""
-
-    def __init__(self, console: Console, bars: Bars) -> None:
-        super().__init__(console)
-        self._bars = bars
-        self._task = bars.add_task("", stage="")
-
-    def start(self, path: Path) -> None:
-        """Show the document's name."""
-        # Text of a file's name is no markup.
-        name = printable(path.name).replace("[", r"\[")
-        self._bars.reset(self._task, description=name, stage="reading")
-
-    def report(self, progress: Progress) -> None:
-        """Show the stage, the calls and what they cost."""
-        stage = progress.stage
-        if progress.calls:
-            stage += f" · {progress.calls} calls · ${usd(progress.cost_nano_usd):.4f}"
-        self._bars.update(self._task, stage=stage)
+def _cents(amount: NanoUsd | None) -> str:
+    return f"${usd(amount or NanoUsd(0)):.2f}"
 
 
 def summary_lines(result: IngestResult) -> list[Text]:
     """Spell how a document ended, for people."""
     name = printable(result.source.name)
     head = Text.assemble((f"{result.status:<7}", _STYLES[result.status]), f" {name}")
-    if result.failure is not None:
+    if result.skipped is not None:
+        head.append(f"  not begun: {result.skipped}")
+    elif result.failure is not None:
         head.append(f"  {result.failure.code}: {result.failure.message}")
     else:
         head.append(f"  {result.pages} pages, {result.nodes} nodes")

@@ -54,7 +54,7 @@ class Caller:
         prices: What they cost.
         offline: Answers models called ``offline/...``.
         remote: Makes the provider for all others, when the first is asked.
-        on_call: Is told the counts after every call, on the calls' thread.
+        on_call: Is told the counts before and after every call, on the calls' thread.
         journal: Keeps replies between runs; default: nothing is kept.
         gate: Bounds requests over all runs; default: only this run's are bounded.
         observer: Is told of every closed ledger row.
@@ -246,6 +246,8 @@ class Caller:
     ) -> Reply:
         async with self._shared.slots:
             self._check()
+            self.counts.in_flight += 1
+            self._on_call(self.counts)
             try:
                 plan = await self._planner.plan(
                     operation,
@@ -259,6 +261,7 @@ class Caller:
                 self.counts.answered += 1
                 return reply
             finally:
+                self.counts.in_flight -= 1
                 self.counts.calls += 1
                 self._on_call(self.counts)
 

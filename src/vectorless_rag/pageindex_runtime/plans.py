@@ -72,6 +72,9 @@ class Counts:
     calls: int = 0
     """Model calls finished, failed ones included."""
 
+    in_flight: int = 0
+    """Model calls begun and not finished."""
+
     answered: int = 0
     """Model calls with a usable answer."""
 

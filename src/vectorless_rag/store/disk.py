@@ -134,6 +134,7 @@ class Disk:
         *,
         timeout_s: float | None = None,
         on_wait: Callable[[], None] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> Iterator[None]:
         """
         Hold the lock *name*; no other process or thread holds it meanwhile.
@@ -145,6 +146,7 @@ class Disk:
             name: A file that is made for the purpose and stays.
             timeout_s: Longest wait, in seconds; None waits for ever.
             on_wait: Called once, if someone else holds the lock.
+            check: Called again and again while waiting; what it raises ends that.
 
         Raises:
             VectorlessRagError: ``store_unwritable``, also when *timeout_s* passed.
@@ -156,7 +158,7 @@ class Disk:
             if not _locked(handle, name):
                 if on_wait is not None:
                     on_wait()
-                _wait(handle, name, timeout_s)
+                _wait(handle, name, timeout_s, check)
             yield
         finally:
             # Closing gives the lock back.
@@ -245,12 +247,16 @@ def _locked(handle: int, name: str) -> bool:
         return True
 
 
-def _wait(handle: int, name: str, timeout_s: float | None) -> None:
+def _wait(
+    handle: int, name: str, timeout_s: float | None, check: Callable[[], None] | None
+) -> None:
     # Asking again and again, since a blocking call could not be interrupted in
     # every thread, and has no deadline.
     end = None if timeout_s is None else time.monotonic() + timeout_s
     pause_s = _FIRST_WAIT_S
     while not _locked(handle, name):
+        if check is not None:
+            check()
         if end is not None and time.monotonic() >= end:
             raise VectorlessRagError(
                 Code.STORE_UNWRITABLE, f"{name}: held by another process"

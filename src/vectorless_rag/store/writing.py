@@ -55,6 +55,7 @@ class Store(StoreReader):
         *,
         timeout_s: float | None = None,
         on_wait: Callable[[], None] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> AbstractContextManager[None]:
         """
         Hold a recipe, so that of many processes one builds and the others wait.
@@ -62,7 +63,7 @@ class Store(StoreReader):
         Look with `find`, lock, look again, build, `publish`. See `Disk.lock`.
         """
         name = f"locks/{recipe_hash}.lock"
-        return self.disk.lock(name, timeout_s=timeout_s, on_wait=on_wait)
+        return self.disk.lock(name, timeout_s=timeout_s, on_wait=on_wait, check=check)
 
     def publish(
         self,
