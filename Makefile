@@ -73,11 +73,18 @@ patches-export: $(READY) ## write patches/ and the lock from the scratch reposit
 
 check: lint type test patches-check ## what CI runs
 
+docker-build: $(READY) ## the image, with Docker; the proofs run inside its build
+	docker build $$($(BIN)/python scripts/image_labels.py) -t vectorless-rag .
+
+image-check: setup ## the same Dockerfile built with buildah on a base made here, and tried
+	scripts/image_check.sh
+
 lock:           ## renew requirements/*.txt (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres -o requirements/runtime.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --group image -o requirements/image.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check lock clean
+.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check docker-build image-check lock clean
