@@ -71,7 +71,13 @@ patches-shell: $(READY) ## a scratch repository with one commit a patch
 patches-export: $(READY) ## write patches/ and the lock from the scratch repository
 	$(BIN)/python -m vectorless_rag.upstream export build/patches-shell
 
-check: lint type test patches-check ## what CI runs
+revision: $(READY) ## raise the revision if behaviour changed, and record its digests
+	$(BIN)/python -m vectorless_rag.upstream revision --write
+
+revision-check: $(READY) ## refuse changed behaviour under an old revision
+	$(BIN)/python -m vectorless_rag.upstream revision
+
+check: lint type test patches-check revision-check ## what CI runs
 
 docker-build: $(READY) ## the image, with Docker; the proofs run inside its build
 	docker build $$($(BIN)/python scripts/image_labels.py) -t vectorless-rag .
@@ -87,4 +93,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean

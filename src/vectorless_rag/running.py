@@ -9,7 +9,7 @@ import vectorless_rag
 from vectorless_rag import upstream
 from vectorless_rag.artifact import Patch, Provenance
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.recipe import Configuration, configuration_of, runtime_digest
+from vectorless_rag.recipe import Configuration, configuration_of
 from vectorless_rag.settings import Settings, cache_folder
 from vectorless_rag.source import pdfium_identity, pypdf_identity
 from vectorless_rag.upstream import BuildRecord, BuiltPatch
@@ -80,7 +80,7 @@ def running_code(settings: Settings) -> RunningCode:
         pageindex_version=record.pageindex_version,
         patch_sha256=record.patch_sha256,
         tree_sha256=record.tree_sha256,
-        runtime_sha256=runtime_digest(Path(vectorless_rag.__file__).parent),
+        runtime_sha256=upstream.runtime_digest(Path(vectorless_rag.__file__).parent),
         parsers=(pypdf_identity(), pdfium_identity()),
     )
     return RunningCode(folder=folder, record=record, configuration=configuration)

@@ -8,10 +8,8 @@ from vectorless_rag.recipe.key import (
     Recipe,
     configuration_of,
 )
-from vectorless_rag.recipe.runtime import COMPANIONS, runtime_digest
 
 __all__ = [
-    "COMPANIONS",
     "RESULT_SETTINGS",
     "SCHEMA_VERSION",
     "Configuration",
@@ -19,5 +17,4 @@ __all__ = [
     "Recipe",
     "configuration_of",
     "explain",
-    "runtime_digest",
 ]

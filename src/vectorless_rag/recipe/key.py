@@ -44,7 +44,7 @@ class Configuration:
     """Digest of the patch series."""
 
     runtime_sha256: Digest
-    """Digest of what the patches wire in, see `runtime_digest`."""
+    """Digest of what the patches wire in, see `upstream.runtime_digest`."""
 
     tree_sha256: Digest
     """Digest of the patched upstream tree."""
@@ -158,7 +158,7 @@ def configuration_of(
         pageindex_version: Of the build, with its revision.
         patch_sha256: Of the build.
         tree_sha256: Of the build.
-        runtime_sha256: From `runtime_digest`.
+        runtime_sha256: From `upstream.runtime_digest`.
         parsers: pypdf and pypdfium2, as installed.
     """
     versions = {parser.name: parser.version for parser in parsers}

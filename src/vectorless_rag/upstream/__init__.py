@@ -5,8 +5,10 @@ from vectorless_rag.upstream.fetch import FileSource, IndexSource, Source, fetch
 from vectorless_rag.upstream.pin import GitSource, Pin, read_pin
 from vectorless_rag.upstream.record import BuildRecord, BuiltPatch, read_record
 from vectorless_rag.upstream.resources import resources_root
+from vectorless_rag.upstream.runtime import COMPANIONS, runtime_digest
 
 __all__ = [
+    "COMPANIONS",
     "BuildRecord",
     "BuiltPatch",
     "FileSource",
@@ -20,5 +22,6 @@ __all__ = [
     "read_pin",
     "read_record",
     "resources_root",
+    "runtime_digest",
     "verify",
 ]

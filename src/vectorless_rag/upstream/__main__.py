@@ -15,6 +15,7 @@ from vectorless_rag.upstream.lint import questions
 from vectorless_rag.upstream.pin import GitSource, read_pin
 from vectorless_rag.upstream.record import BuildRecord
 from vectorless_rag.upstream.resources import resources_root
+from vectorless_rag.upstream.revision import check_revision, write_revision
 from vectorless_rag.upstream.workflow import open_shell, write_lock, write_series
 
 _DEFECT = 20
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         ("export", _export, "write patches/ from a scratch repository"),
         ("shell", _shell, "make a scratch repository to edit the patches in"),
         ("lock", _lock, "write series.lock.json again"),
+        ("revision", _revision, "check that changed behaviour has a new number"),
     ):
         verb = verbs.add_parser(name, help=text)
         verb.set_defaults(run=run)
@@ -57,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
             verb.add_argument("--base", default=BASE, help="commit of the bare tree")
         if name == "check":
             _add_check(verb)
-        if name != "status":
+        if name == "revision":
+            verb.add_argument("--write", action="store_true", help="raise and record")
+        if name not in {"status", "revision"}:
             _add_source(verb)
     return parser
 
@@ -189,6 +193,19 @@ def _lock(arguments: argparse.Namespace) -> int:
     lock = write_lock(arguments.root, source=_source(arguments))
     _say(f"{len(lock.patches)} patches, patch_sha256 {lock.patch_sha256}")
     return 0
+
+
+def _revision(arguments: argparse.Namespace) -> int:
+    if arguments.write:
+        now = write_revision(arguments.root)
+        _say(f"revision {now.revision}, patch_sha256 {now.patch_sha256[:12]}")
+        return 0
+    findings = check_revision(arguments.root)
+    for finding in findings:
+        _say(f"FAIL  {finding}")
+    if not findings:
+        _say("ok    the revision is the one of this behaviour")
+    return _DEFECT if findings else 0
 
 
 if __name__ == "__main__":
