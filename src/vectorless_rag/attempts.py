@@ -1,19 +1,17 @@
 """One attempt at one document, from its first ledger row to its last."""
 
 import uuid
-from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from vectorless_rag.artifact import OperationUsage, RunRecord, RunUsage
+from vectorless_rag.artifact import RunRecord, RunUsage
 from vectorless_rag.artifact import timestamp as spelled
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import (
     Attempt,
-    HoldRow,
     Outcome,
     day_budget,
     owner_budget,
@@ -23,7 +21,6 @@ from vectorless_rag.prices import Prices
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import Spend
 from vectorless_rag.settings import Settings
-from vectorless_rag.units import NanoUsd
 
 
 def new_run_id() -> str:
@@ -120,7 +117,6 @@ class AccountedAttempt:
         self._ledger.expire(self.attempt_id)
         self._sum_up()
         ended = datetime.now(UTC)
-        usage = self._ledger.usage(self.attempt_id)
         return RunRecord(
             attempt_id=self.attempt_id,
             run_id=self.run_id,
@@ -129,14 +125,7 @@ class AccountedAttempt:
             started_at=spelled(self._started),
             ended_at=spelled(ended),
             wall_ms=int((ended - self._started).total_seconds() * 1000),
-            usage=RunUsage.of(
-                calls=usage.calls,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                cost_nano_usd=usage.cost_nano,
-                by_state=usage.by_state,
-                by_operation=_by_operation(self._ledger.holds(self.attempt_id)),
-            ),
+            usage=RunUsage.of_rows(self._ledger.holds(self.attempt_id)),
             notes=notes,
         )
 
@@ -154,21 +143,3 @@ def _outcome(error: BaseException | None) -> tuple[Outcome, Code | None]:
         case _:
             # An interrupt, or the signal to end.
             return Outcome.CANCELLED, Code.CANCELLED
-
-
-def _by_operation(rows: list[HoldRow]) -> dict[str, OperationUsage]:
-    grouped: defaultdict[str, list[HoldRow]] = defaultdict(list)
-    for row in rows:
-        if not row.replayed:
-            grouped[row.operation].append(row)
-    return {name: _summed(group) for name, group in sorted(grouped.items())}
-
-
-def _summed(rows: list[HoldRow]) -> OperationUsage:
-    known = [row.usage for row in rows if row.usage is not None]
-    return OperationUsage(
-        calls=len(rows),
-        prompt_tokens=sum(usage.prompt_tokens for usage in known),
-        completion_tokens=sum(usage.completion_tokens for usage in known),
-        cost_nano_usd=NanoUsd(sum(row.amount_nano or 0 for row in rows)),
-    )

@@ -1,5 +1,7 @@
 """``run.json``: what the run that made an artifact did and cost."""
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, Self
@@ -7,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field
 
 from vectorless_rag.errors import Failure
+from vectorless_rag.ledger.types import HoldRow
 from vectorless_rag.records import STRICT, Digest, decode, encode
 from vectorless_rag.units import NanoUsd, usd
 
@@ -39,6 +42,17 @@ class OperationUsage:
     prompt_tokens: Count
     completion_tokens: Count
     cost_nano_usd: Annotated[NanoUsd, Field(ge=0)]
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[HoldRow]) -> Self:
+        """Sum up ledger rows; a request whose usage is unknown counts no tokens."""
+        known = [row.usage for row in rows if row.usage is not None]
+        return cls(
+            calls=len(rows),
+            prompt_tokens=sum(usage.prompt_tokens for usage in known),
+            completion_tokens=sum(usage.completion_tokens for usage in known),
+            cost_nano_usd=NanoUsd(sum(row.amount_nano or 0 for row in rows)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +100,26 @@ class RunUsage:
             cost_usd=f"{usd(cost_nano_usd):f}",
             by_state=by_state or {},
             by_operation=by_operation or {},
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[HoldRow]) -> Self:
+        """Sum up an attempt's ledger rows; a replayed request is a row, no call."""
+        sent: defaultdict[str, list[HoldRow]] = defaultdict(list)
+        for row in rows:
+            if not row.replayed:
+                sent[row.operation].append(row)
+        total = OperationUsage.of_rows([r for group in sent.values() for r in group])
+        return cls.of(
+            calls=total.calls,
+            prompt_tokens=total.prompt_tokens,
+            completion_tokens=total.completion_tokens,
+            cost_nano_usd=total.cost_nano_usd,
+            by_state=dict(Counter(row.state.value for row in rows)),
+            by_operation={
+                name: OperationUsage.of_rows(group)
+                for name, group in sorted(sent.items())
+            },
         )
 
 

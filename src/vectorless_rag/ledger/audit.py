@@ -6,6 +6,8 @@ row and the numbers that differ.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from sqlalchemy import (
@@ -23,6 +25,7 @@ from sqlalchemy import (
 )
 
 from vectorless_rag.ledger.attempts import RUNNING
+from vectorless_rag.ledger.budgets import set_id
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.tables import (
     attempts,
@@ -32,6 +35,17 @@ from vectorless_rag.ledger.tables import (
     holds,
 )
 from vectorless_rag.ledger.types import State, Step
+
+
+@dataclass(frozen=True)
+class Problems:
+    """What is wrong with a ledger, one line each."""
+
+    wrong: list[str]
+
+    overdue: list[str]
+    """Holds that a crash left open; reconciling the ledger closes them."""
+
 
 _MOST_SHOWN: Final = 100
 """Problems of one kind listed before the audit only counts the rest."""
@@ -117,6 +131,14 @@ _BY_KIND: Final = case(
 _RESERVED_FIRST: Final = case(
     (entries.c.kind == Step.RESERVE.value, entries.c.reserved_delta), else_=0
 )
+
+
+def _when(*steps: Step) -> ColumnElement[int]:
+    """Time of the one entry of these kinds; 0 without any."""
+    of_these = or_(*(entries.c.kind == step.value for step in steps))
+    return _sum(case((of_these, entries.c.at_us), else_=0))
+
+
 _OF_HOLD: Final = (
     select(
         entries.c.hold_id,
@@ -124,6 +146,11 @@ _OF_HOLD: Final = (
         _sum(entries.c.reserved_delta).label("reserved"),
         _sum(entries.c.spent_delta).label("spent"),
         _sum(_RESERVED_FIRST).label("first"),
+        _when(Step.RESERVE, Step.REPLAY).label("opened"),
+        _when(Step.SETTLE, Step.VOID, Step.UNKNOWN, Step.EXPIRE, Step.REPLAY).label(
+            "closed"
+        ),
+        _when(Step.CORRECT).label("corrected"),
     )
     .group_by(entries.c.hold_id)
     .subquery()
@@ -135,12 +162,18 @@ _HAS_STORY: Final = or_(
         for mask in masks
     )
 )
+_CLOSED: Final = case(
+    (_OF_HOLD.c.corrected > 0, _OF_HOLD.c.corrected), else_=_OF_HOLD.c.closed
+)
 _SOUND: Final = and_(
     _HAS_STORY,
     (holds.c.replayed == 1) == (_OF_HOLD.c.mask == _mask(Step.REPLAY)),
     _OF_HOLD.c.reserved == _HELD,
     _OF_HOLD.c.spent == _CHARGED,
     _OF_HOLD.c.first == holds.c.reserved_nano,
+    _OF_HOLD.c.opened == holds.c.opened_us,
+    func.coalesce(holds.c.closed_us, 0) == _CLOSED,
+    (holds.c.overrun == 1) == (holds.c.reserved_nano < _CHARGED),
 )
 _UNSOUND: Final = (
     select(holds.c.hold_id, holds.c.state)
@@ -167,9 +200,27 @@ _UNBUDGETED: Final = (
     .where(budget_sets.c.set_id.is_(None))
     .order_by(holds.c.hold_id)
 )
+_MEMBERS: Final = select(budget_sets.c.set_id, budget_sets.c.budget_id).order_by(
+    budget_sets.c.set_id, budget_sets.c.budget_id
+)
+_OF_RUN: Final = literal("run:") + attempts.c.run_id
+_STRAY: Final = (
+    select(holds.c.hold_id, attempts.c.attempt_id)
+    .select_from(
+        holds.join(attempts, holds.c.attempt_id == attempts.c.attempt_id).outerjoin(
+            budget_sets,
+            and_(
+                budget_sets.c.set_id == holds.c.set_id,
+                budget_sets.c.budget_id == _OF_RUN,
+            ),
+        )
+    )
+    .where(budget_sets.c.set_id.is_(None))
+    .order_by(holds.c.hold_id)
+)
 
 
-def problems(transaction: Transaction, now: int) -> list[str]:
+def problems(transaction: Transaction, now: int) -> Problems:
     """
     List what is wrong; nothing means sound.
 
@@ -184,10 +235,6 @@ def problems(transaction: Transaction, now: int) -> list[str]:
             for name, state in transaction.rows(_UNSOUND)
         ),
         (
-            f"hold {name} is open past its lease; reconcile the ledger"
-            for (name,) in transaction.rows(_OVERDUE, now=now)
-        ),
-        (
             f"hold {name} is open, and attempt {attempt} has ended"
             for name, attempt in transaction.rows(_LEFT_OPEN)
         ),
@@ -195,9 +242,40 @@ def problems(transaction: Transaction, now: int) -> list[str]:
             f"hold {name} counts towards no budget"
             for (name,) in transaction.rows(_UNBUDGETED)
         ),
+        (
+            f"budget set {name} has not the budgets of its name"
+            for name in _altered_sets(transaction)
+        ),
         (f"the file: {found}" for found in transaction.damage()),
     )
-    return [line for kind in kinds for line in _shortened(kind)]
+    overdue = (
+        f"hold {name} is open past its lease; reconcile the ledger"
+        for (name,) in transaction.rows(_OVERDUE, now=now)
+    )
+    return Problems(
+        wrong=[line for kind in kinds for line in _shortened(kind)],
+        overdue=_shortened(overdue),
+    )
+
+
+def strays(transaction: Transaction) -> list[str]:
+    """
+    List holds that do not count towards the budget of their attempt's run.
+
+    The ledger takes holds on any budgets; it is the runs that all have their own.
+    """
+    lines = (
+        f"hold {name} counts towards no budget of the run of attempt {attempt}"
+        for name, attempt in transaction.rows(_STRAY)
+    )
+    return _shortened(lines)
+
+
+def _altered_sets(transaction: Transaction) -> Iterator[str]:
+    rows = transaction.rows(_MEMBERS)
+    for name, members in groupby(rows, key=lambda row: row[0]):
+        if set_id(budget for _, budget in members) != name:
+            yield name
 
 
 def _balances(transaction: Transaction) -> Iterator[str]:

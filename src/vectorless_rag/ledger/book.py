@@ -16,6 +16,7 @@ from vectorless_rag.ledger.types import (
     Budget,
     By,
     Closed,
+    Correction,
     HoldRow,
     LateUsage,
     Outcome,
@@ -186,8 +187,21 @@ class Ledger(Holding):
         Returns:
             One line for each problem; none: the ledger is sound.
         """
+        found = self.problems()
+        return found.wrong + found.overdue
+
+    def problems(self) -> audit.Problems:
+        """Audit everything, as `check`; what a crash left open is told apart."""
         now = self._clock()
         return self._database.read(lambda t: audit.problems(t, now))
+
+    def strays(self) -> list[str]:
+        """List holds that count towards no budget of their attempt's run."""
+        return self._database.read(audit.strays)
+
+    def corrections(self, attempt_id: str) -> list[Correction]:
+        """List the corrections posted to an attempt's holds, oldest first."""
+        return self._database.read(lambda t: reports.corrections(t, attempt_id))
 
     def _correct_late(self, item: LateUsage) -> Closed | None:
         """Post one correction; None if no hold, or no single one, takes it."""

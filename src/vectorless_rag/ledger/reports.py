@@ -8,6 +8,7 @@ from sqlalchemy import (
     ClauseElement,
     ColumnElement,
     Text,
+    and_,
     bindparam,
     case,
     cast,
@@ -19,12 +20,14 @@ from sqlalchemy import (
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.connection import Transaction
-from vectorless_rag.ledger.tables import attempts, holds
+from vectorless_rag.ledger.tables import attempts, entries, holds
 from vectorless_rag.ledger.types import (
     By,
+    Correction,
     HoldRow,
     ReportRow,
     State,
+    Step,
     TokenUsage,
     Usage,
 )
@@ -130,6 +133,25 @@ _BY_RESPONSE: Final = select(holds.c.hold_id).where(
     or_(holds.c.hold_id == _key, holds.c.response_id == _key)
 )
 
+_EXPIRED = entries.alias("expired")
+
+_CORRECTIONS: Final = (
+    select(
+        entries.c.hold_id, _EXPIRED.c.hold_id, entries.c.spent_delta, entries.c.at_us
+    )
+    .select_from(
+        entries.join(holds, holds.c.hold_id == entries.c.hold_id).outerjoin(
+            _EXPIRED,
+            and_(
+                _EXPIRED.c.hold_id == entries.c.hold_id,
+                _EXPIRED.c.kind == Step.EXPIRE.value,
+            ),
+        )
+    )
+    .where(holds.c.attempt_id == _attempt, entries.c.kind == Step.CORRECT.value)
+    .order_by(entries.c.at_us, entries.c.hold_id)
+)
+
 
 def report(transaction: Transaction, by: By) -> list[ReportRow]:
     """Sum up every hold, in groups, in the order of their keys."""
@@ -158,6 +180,21 @@ def usage(transaction: Transaction, attempt_id: str) -> Usage:
 def of_attempt(transaction: Transaction, attempt_id: str) -> list[HoldRow]:
     """List an attempt's holds in the order they were opened."""
     return [_hold_row(row) for row in transaction.rows(_HOLDS, attempt=attempt_id)]
+
+
+def corrections(transaction: Transaction, attempt_id: str) -> list[Correction]:
+    """List what was corrected among an attempt's holds, oldest first."""
+    return [
+        Correction(
+            hold_id=hold_id,
+            before=State.UNKNOWN if expired is None else State.EXPIRED,
+            change_nano=change,
+            at_us=at_us,
+        )
+        for hold_id, expired, change, at_us in transaction.rows(
+            _CORRECTIONS, attempt=attempt_id
+        )
+    ]
 
 
 def found(transaction: Transaction, key: str) -> list[str]:

@@ -219,6 +219,21 @@ class HoldRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Correction:
+    """A price that a closed hold got later."""
+
+    hold_id: str
+
+    before: State
+    """``unknown`` or ``expired``: it counted at its amount until then."""
+
+    change_nano: int
+    """What it costs more; negative: less."""
+
+    at_us: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Budget:
     """A budget's balance."""
 

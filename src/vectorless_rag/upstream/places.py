@@ -84,6 +84,23 @@ def places(change: FileChange, before: bytes, after: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_place(run, old, new) for run in change.runs))
 
 
+def definition_around(data: bytes, line: int) -> tuple[str, int, int] | None:
+    """
+    Find the outermost function or class around a line.
+
+    Returns:
+        Its name, first and last line; None for a line of the module itself.
+
+    Raises:
+        SyntaxError: The file is no Python.
+    """
+    for node in _outermost(data):
+        first, last = _span(node)
+        if first <= line <= last:
+            return node.name, first, last
+    return None
+
+
 def _place(run: Run, old: Sequence[_Definition], new: Sequence[_Definition]) -> str:
     sides = [
         _holder(definitions, start, start + len(lines) - 1)

@@ -11,11 +11,10 @@ import random
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from enum import StrEnum
 
 from vectorless_rag.artifact import read_artifact
-from vectorless_rag.canon import Json, sha256
+from vectorless_rag.audit.findings import Finding, Verdict, in_order
+from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.store import Activation, Store, Stored
 from vectorless_rag.store.blobs import QUARANTINE, SHA256, blob_name
@@ -25,36 +24,6 @@ from vectorless_rag.store.reading import ARTIFACTS, GENERATION, MANIFEST, folder
 from vectorless_rag.units import Sha256
 
 _PLACES = re.compile("artifacts|activations|blobs|locks|quarantine|tmp")
-
-
-class Verdict(StrEnum):
-    """How bad a finding is."""
-
-    MISMATCH = "mismatch"
-    """Not what was written; exit status 20."""
-
-    UNDECIDED = "undecided"
-    """Could not be looked at; exit status 21."""
-
-    NOTE = "note"
-    """Nothing wrong: a leftover of a crash, or something that is not ours."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing an audit has to say."""
-
-    verdict: Verdict
-
-    file: str
-    """Which file or folder, relative to the store."""
-
-    what: str
-    """What is the matter with it."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Spell the finding."""
-        return asdict(self)
 
 
 def verify_store(
@@ -90,11 +59,28 @@ def verify_store(
     return audit.sorted()
 
 
-def verify_artifact(store: Store, stored: Stored) -> list[Finding]:
-    """Check one artifact: its files, its content and its recipe."""
+def verify_artifact(
+    store: Store, stored: Stored, *, read_data: bool = True
+) -> list[Finding]:
+    """
+    Check one artifact and the activations of its document. Nothing is written.
+
+    Args:
+        store: Where it is.
+        stored: Which one.
+        read_data: Also read its content and the blobs; else only records.
+    """
     audit = _Audit(store)
+    document = stored.document_sha256
+    records = list(audit.chain(document))
+    audit.refer(stored.manifest.manifest_sha256)
     audit.check_named_files(stored)
-    audit.check_content(stored)
+    if read_data:
+        audit.check_content(stored)
+    audit.check_activations(
+        [r for r in records if _place(r) == _place(stored)], [stored]
+    )
+    audit.check_referred(read_data=read_data)
     return audit.sorted()
 
 
@@ -104,10 +90,10 @@ class _Audit:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._findings: set[Finding] = set()
-        self._referred: set[str] = set()
+        self._referred: set[Sha256] = set()
 
     def sorted(self) -> list[Finding]:
-        return sorted(self._findings, key=lambda f: (f.file, f.what))
+        return in_order(self._findings)
 
     def manifests(self) -> list[Stored]:
         """Read every manifest and return the sound ones."""
@@ -121,7 +107,7 @@ class _Audit:
                         self._note(f"{folder}/{number}", "never committed")
                         continue
                     stored = self._store.stored(Sha256(recipe_hash), int(number))
-                    self._refer(stored.manifest.manifest_sha256)
+                    self.refer(stored.manifest.manifest_sha256)
                     sound.append(stored)
         return sound
 
@@ -129,7 +115,7 @@ class _Audit:
         """Check that what a manifest names exists, blobs and links."""
         folder = folder_name(stored)
         for name, digest in stored.named_files.items():
-            self._refer(digest)
+            self.refer(digest)
             with self._looking_at(f"{folder}/{name}"):
                 if not self._store.disk.exists(f"{folder}/{name}"):
                     self._note(f"{folder}/{name}", "missing; reading puts it back")
@@ -161,10 +147,11 @@ class _Audit:
         sound: list[Activation] = []
         for document in self._names(ACTIVATIONS, SHA256):
             self._names(f"{ACTIVATIONS}/{document}", RECORD)
-            sound += self._chain(Sha256(document))
+            sound += self.chain(Sha256(document))
         return sound
 
-    def _chain(self, document: Sha256) -> Iterator[Activation]:
+    def chain(self, document: Sha256) -> Iterator[Activation]:
+        """Read the activations of one document and yield the sound ones."""
         previous: Sha256 | None = None
         numbers = self._store.chain.numbers(document)
         for number in range(numbers[-1] + 1 if numbers else 0):
@@ -173,7 +160,7 @@ class _Audit:
                 data = self._store.disk.read(name) or b""
                 expected, previous = previous, sha256(data)
                 record = self._store.chain.read(document, number)
-                self._refer(previous)
+                self.refer(previous)
                 if record.previous_sha256 != expected:
                     self._mismatch(name, "does not follow the record before it")
                 yield record
@@ -182,15 +169,13 @@ class _Audit:
         self, records: list[Activation], artifacts: list[Stored]
     ) -> None:
         """Check that what activations name is there."""
-        known = {
-            (stored.recipe_hash, stored.generation): stored for stored in artifacts
-        }
+        known = {_place(stored): stored for stored in artifacts}
         for record in records:
-            stored = known.get((record.recipe_hash, record.generation))
+            stored = known.get(_place(record))
             if stored is None or not _names(record, stored):
                 name = record_name(record.document_sha256, record.number)
                 self._mismatch(name, "names an artifact that is not there")
-        active = {(record.recipe_hash, record.generation) for record in records}
+        active = {_place(record) for record in records}
         for key in known.keys() - active:
             self._note(folder_name(known[key]), "never activated")
 
@@ -206,6 +191,13 @@ class _Audit:
                     self._store.blobs.get(Sha256(digest))
             if digest not in self._referred:
                 self._note(name, "nothing refers to it")
+
+    def check_referred(self, *, read_data: bool) -> None:
+        """Check the blobs that something referred to so far."""
+        for digest in sorted(self._referred):
+            with self._looking_at(blob_name(digest)):
+                if read_data and self._store.blobs.has(digest):
+                    self._store.blobs.get(digest)
 
     def check_strays(self) -> None:
         """Note what crashes and repairs left behind, and what is not ours."""
@@ -228,7 +220,8 @@ class _Audit:
                     )
         return found
 
-    def _refer(self, digest: Sha256) -> None:
+    def refer(self, digest: Sha256) -> None:
+        """Note that something needs a blob, and check that it is there."""
         self._referred.add(digest)
         if not self._store.blobs.has(digest):
             self._mismatch(blob_name(digest), "missing")
@@ -254,6 +247,10 @@ class _Audit:
 
     def _note(self, file: str, what: str) -> None:
         self._findings.add(Finding(verdict=Verdict.NOTE, file=file, what=what))
+
+
+def _place(what: Activation | Stored) -> tuple[Sha256, int]:
+    return what.recipe_hash, what.generation
 
 
 def _names(record: Activation, stored: Stored) -> bool:
