@@ -14,9 +14,9 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 ORDER = [
     "errors", "units", "canon", "wire", "events", "process", "settings", "source",
     "prices", "ledger", "tracing_ids", "pageindex_runtime", "run_pageindex", "upstream",
-    "records", "recipe", "tree", "artifact", "store", "audit", "launch", "results",
-    "running", "attempts", "pipeline", "pageindex_adapter", "corpus", "inputs", "runs",
-    "cli",
+    "records", "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store",
+    "audit", "launch", "results", "running", "attempts", "pipeline",
+    "pageindex_adapter", "corpus", "inputs", "runs", "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

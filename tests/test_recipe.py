@@ -275,11 +275,13 @@ def test_single_patches_are_named() -> None:
     """Where both series are known, the difference is told patch by patch."""
     before = {"0010-a-b.patch": "1", "0020-c.patch": "2", "0030-d.patch": "3"}
     after = {"0040-e.patch": "4", "0030-d.patch": "9", "0010-a-b.patch": "1"}
+    later = sample_recipe(patch_sha256="1" * 64)
     differences = explain(
-        sample_recipe(), sample_recipe(), patches_before=before, patches_after=after
+        sample_recipe(), later, patches_before=before, patches_after=after
     )
 
     assert [
+        "patch series changed: bbbbbbbbbbbb → 111111111111",
         "patch 0020 dropped (c)",
         "patch 0030 changed (d)",
         "patch 0040 added (e)",
@@ -290,8 +292,21 @@ def test_single_patches_are_named() -> None:
 def test_a_patch_in_its_old_place_is_no_difference() -> None:
     """Only what differs is told."""
     before, after = {"0010-a.patch": "1", "0020-b.patch": "2"}, {"0010-a.patch": "1"}
-    differences = explain(
-        sample_recipe(), sample_recipe(), patches_before=before, patches_after=after
+    later = sample_recipe(patch_sha256="1" * 64)
+    _, *differences = explain(
+        sample_recipe(), later, patches_before=before, patches_after=after
     )
 
     assert ["patch 0020 dropped (b)"] == [d.words for d in differences]
+
+
+def test_a_reworded_patch_is_no_difference() -> None:
+    """The digest of the series leaves prose out, and so does the explanation."""
+    differences = explain(
+        sample_recipe(),
+        sample_recipe(),
+        patches_before={"0010-a.patch": "1"},
+        patches_after={"0010-a.patch": "2"},
+    )
+
+    assert [] == differences

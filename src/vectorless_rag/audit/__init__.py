@@ -2,13 +2,20 @@
 
 from vectorless_rag.audit.findings import Finding, Verdict, exit_status, in_order
 from vectorless_rag.audit.ledger import verify_bills, verify_ledger
-from vectorless_rag.audit.store import verify_artifact, verify_store
+from vectorless_rag.audit.provenance import cyclonedx
+from vectorless_rag.audit.stale import Staleness, changes, staleness
+from vectorless_rag.audit.store import sound_artifacts, verify_artifact, verify_store
 
 __all__ = [
     "Finding",
+    "Staleness",
     "Verdict",
+    "changes",
+    "cyclonedx",
     "exit_status",
     "in_order",
+    "sound_artifacts",
+    "staleness",
     "verify_artifact",
     "verify_bills",
     "verify_ledger",

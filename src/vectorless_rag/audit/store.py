@@ -16,7 +16,7 @@ from vectorless_rag.artifact import read_artifact
 from vectorless_rag.audit.findings import Finding, Verdict, in_order
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.store import Activation, Store, Stored
+from vectorless_rag.store import Activation, Stored, StoreReader
 from vectorless_rag.store.blobs import QUARANTINE, SHA256, blob_name
 from vectorless_rag.store.chain import FOLDER as ACTIVATIONS
 from vectorless_rag.store.chain import RECORD, record_name
@@ -27,7 +27,7 @@ _PLACES = re.compile("artifacts|activations|blobs|locks|quarantine|tmp")
 
 
 def verify_store(
-    store: Store, *, read_data: bool = True, sample: int | None = None
+    store: StoreReader, *, read_data: bool = True, sample: int | None = None
 ) -> list[Finding]:
     """
     Check a whole store. Nothing is written.
@@ -59,8 +59,13 @@ def verify_store(
     return audit.sorted()
 
 
+def sound_artifacts(store: StoreReader) -> list[Stored]:
+    """List the artifacts whose manifest can be read."""
+    return _Audit(store).manifests()
+
+
 def verify_artifact(
-    store: Store, stored: Stored, *, read_data: bool = True
+    store: StoreReader, stored: Stored, *, read_data: bool = True
 ) -> list[Finding]:
     """
     Check one artifact and the activations of its document. Nothing is written.
@@ -87,7 +92,7 @@ def verify_artifact(
 class _Audit:
     """The findings about one store, and the blobs that something refers to."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StoreReader) -> None:
         self._store = store
         self._findings: set[Finding] = set()
         self._referred: set[Sha256] = set()

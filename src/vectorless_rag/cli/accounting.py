@@ -3,20 +3,22 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from vectorless_rag.audit import Verdict, sound_artifacts, verify_bills
 from vectorless_rag.canon import Json
+from vectorless_rag.cli.printing import console, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import Budget, By, LateUsage, ReportRow, TokenUsage
 from vectorless_rag.settings import Settings
+from vectorless_rag.source import printable
 from vectorless_rag.store import StoreReader
 from vectorless_rag.units import NanoUsd, nano_usd, usd
 
@@ -32,7 +34,7 @@ def report(settings: Settings, by: By, *, as_json: bool) -> int:
         rows = ledger.report(by)
     if as_json:
         for row in rows:
-            _print_json({"by": by.value, **_spelled(row)})
+            print_json({"by": by.value, **_spelled(row)})
         return 0
     table = Table(by.value, box=None, pad_edge=False)
     for heading in (
@@ -50,47 +52,27 @@ def report(settings: Settings, by: By, *, as_json: bool) -> int:
     if rows:
         table.add_section()
         table.add_row("total", *_totals(rows))
-    Console(highlight=False).print(table)
+    console().print(table)
     return 0
 
 
 def verify(settings: Settings, *, as_json: bool) -> int:
     """Check the ledger, and that each artifact's run record agrees with its rows."""
+    store = StoreReader(settings.store_dir)
     with _ledger(settings) as ledger:
-        problems = ledger.check()
-        problems += _disagreements(ledger, StoreReader(settings.store_dir))
+        problems = ledger.check() + ledger.strays()
+        bills = verify_bills(store, ledger, sound_artifacts(store))
+    notes = [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
+    problems += [f"{b.file}: {b.what}" for b in bills if b.verdict is not Verdict.NOTE]
     if as_json:
-        _print_json({"problems": problems})
+        print_json({"problems": problems, "notes": notes})
+    for note in notes:
+        sys.stderr.write(f"note  {printable(note)}\n")
     for problem in problems:
-        sys.stderr.write(f"FAIL  {problem}\n")
+        sys.stderr.write(f"FAIL  {printable(problem)}\n")
     if not problems:
         sys.stderr.write("ok    every hold is closed or leased, and all sums agree\n")
     return AUDIT_MISMATCH if problems else 0
-
-
-def _disagreements(ledger: Ledger, store: StoreReader) -> list[str]:
-    """List artifacts whose ``run.json`` says something else than their rows."""
-    problems = []
-    for stored in store.all():
-        run = store.read_run(stored)
-        rows = ledger.usage(run.attempt_id)
-        recorded = (
-            run.usage.calls,
-            run.usage.prompt_tokens,
-            run.usage.completion_tokens,
-            run.usage.cost_nano_usd,
-        )
-        # A correction may be posted after the run: the rows may know better.
-        booked = (
-            rows.calls,
-            rows.prompt_tokens,
-            rows.completion_tokens,
-            rows.cost_nano,
-        )
-        if recorded != booked:
-            name = f"artifact {stored.artifact_id[:12]}, attempt {run.attempt_id[:12]}"
-            problems.append(f"{name}: run.json says {recorded}, the rows {booked}")
-    return problems
 
 
 def reconcile(settings: Settings, late: Path | None, *, as_json: bool) -> int:
@@ -99,7 +81,7 @@ def reconcile(settings: Settings, late: Path | None, *, as_json: bool) -> int:
     with _ledger(settings) as ledger:
         done = ledger.reconcile(usage)
     if as_json:
-        _print_json(asdict(done))
+        print_json(asdict(done))
     else:
         sys.stderr.write(f"expired {done.expired}, corrected {done.corrected}\n")
         for key in done.unmatched:
@@ -158,7 +140,7 @@ def show_budgets(settings: Settings, budget: str | None, *, as_json: bool) -> in
         found = {budget: ledger.budget(budget)} if budget else ledger.budgets()
     if as_json:
         for name, row in found.items():
-            _print_json({"budget": name, **_balance(row)})
+            print_json({"budget": name, **_balance(row)})
     else:
         _show(found)
     return 0
@@ -171,7 +153,7 @@ def _show(found: Mapping[str, Budget]) -> None:
     for name, row in found.items():
         balance = _balance(row)
         table.add_row(name, *(str(balance[k] or "none") for k in balance))
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 def _balance(row: Budget) -> dict[str, Json]:
@@ -182,12 +164,19 @@ def _balance(row: Budget) -> dict[str, Json]:
     }
 
 
+@contextmanager
+def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
+    """Open the ledger; None where it would have to be made first."""
+    path = settings.data_dir.absolute() / "ledger.sqlite3"
+    if settings.ledger_url is None and not path.exists():
+        yield None
+        return
+    with _ledger(settings) as ledger:
+        yield ledger
+
+
 def _ledger(settings: Settings) -> closing[Ledger]:
     return closing(Ledger.open(settings.effective_ledger_url))
-
-
-def _print_json(value: Mapping[str, object]) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
 
 
 def _spelled(row: ReportRow) -> dict[str, Json]:

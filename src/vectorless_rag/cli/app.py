@@ -9,18 +9,19 @@ from typing import Annotated
 import typer
 
 import vectorless_rag
-from vectorless_rag import events
 from vectorless_rag.cli import (
     accounting,
     artifacts,
-    building,
+    audit_app,
+    code_app,
     doctoring,
     failing,
     ingesting,
 )
+from vectorless_rag.cli.options import AsJson, DataDir, Named, load
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import By
-from vectorless_rag.settings import Mode, Settings
+from vectorless_rag.settings import Mode
 
 _app = typer.Typer(
     name="vectorless-rag",
@@ -30,8 +31,6 @@ _app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_recipe = typer.Typer(help="What decides an artifact's key.", no_args_is_help=True)
-_upstream = typer.Typer(help="The pinned, patched PageIndex.", no_args_is_help=True)
 _ledger = typer.Typer(
     help="What was spent, and whether it adds up.", no_args_is_help=True
 )
@@ -39,11 +38,14 @@ _failures = typer.Typer(
     help="Documents that have no artifact yet.", no_args_is_help=True
 )
 _budget = typer.Typer(help="What may be spent.", no_args_is_help=True)
-_app.add_typer(_recipe, name="recipe")
+_app.add_typer(code_app.recipe, name="recipe")
 _app.add_typer(_ledger, name="ledger")
 _app.add_typer(_failures, name="failures")
 _app.add_typer(_budget, name="budget")
-_app.add_typer(_upstream, name="upstream")
+_app.add_typer(code_app.upstream, name="upstream")
+_app.add_typer(audit_app.audit, name="audit")
+_app.add_typer(audit_app.artifact, name="artifact")
+_app.add_typer(audit_app.store, name="store")
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
@@ -51,10 +53,6 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """Exit status when nobody reads on: what a shell shows for SIGPIPE."""
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Folder of the artifact store and the ledger."),
-]
 Jobs = Annotated[int | None, typer.Option(help="Documents built at a time.")]
 OfClass = Annotated[
     str | None,
@@ -62,15 +60,6 @@ OfClass = Annotated[
         "--class",
         metavar="CODE",
         help="Only these: a failure code, or `retryable` for all that may end better.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Named = Annotated[
-    str,
-    typer.Argument(
-        metavar="ARTIFACT_OR_PATH",
-        help="A PDF, an artifact's folder, or the first 8 digits of an artifact id"
-        " or a recipe hash.",
     ),
 ]
 
@@ -93,12 +82,6 @@ def app(argv: list[str]) -> int:
         # So Typer reports an interrupt that it has caught.
         raise KeyboardInterrupt
     return int(status or 0)
-
-
-def _load(**options: object) -> Settings:
-    settings = Settings.load(**options)
-    events.configure(settings.log_level.value)
-    return settings
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (Typer hands it over so)
@@ -172,7 +155,7 @@ def ingest(
 
     Example: vectorless-rag ingest papers/ --jobs 4 --model openai/gpt-4o-mini
     """
-    settings = _load(
+    settings = load(
         jobs=jobs,
         mode=mode,
         model=model,
@@ -197,7 +180,7 @@ def failures_ls(
     *, of_class: OfClass = None, data_dir: DataDir = None, json: AsJson = False
 ) -> int:
     """List documents whose last ingest left no artifact."""
-    return failing.ls(_load(data_dir=data_dir), of_class, as_json=json)
+    return failing.ls(load(data_dir=data_dir), of_class, as_json=json)
 
 
 @_failures.command("retry")
@@ -214,7 +197,7 @@ def failures_retry(
 
     Example: vectorless-rag failures retry --class retryable --jobs 4
     """
-    settings = _load(jobs=jobs, data_dir=data_dir)
+    settings = load(jobs=jobs, data_dir=data_dir)
     wanted = ingesting.Wanted(
         jobs=settings.jobs, rebuild=False, as_json=json, quiet=quiet, run_id=None
     )
@@ -250,35 +233,7 @@ def show(
 
     Example: vectorless-rag show paper.pdf --pages 3-5
     """
-    return artifacts.show(name, _load(data_dir=data_dir), pages=pages, as_json=json)
-
-
-@_recipe.command("show")
-def recipe_show(name: Named, *, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Print every input that decided an artifact, and its cost."""
-    return artifacts.show_recipe(name, _load(data_dir=data_dir), as_json=json)
-
-
-@_upstream.command("fetch")
-def upstream_fetch() -> int:
-    """Fetch the pinned release into vendor/ and verify it."""
-    return building.fetch()
-
-
-@_upstream.command("build")
-def upstream_build(
-    dest: Annotated[Path | None, typer.Argument(help="Folder to build.")] = None,
-) -> int:
-    """Fetch, verify and patch the pinned release."""
-    return building.build(_load(), dest)
-
-
-@_upstream.command("verify")
-def upstream_verify(
-    dest: Annotated[Path | None, typer.Argument(help="Folder that was built.")] = None,
-) -> int:
-    """Compare every file of a build with its record."""
-    return building.verify(_load(), dest)
+    return artifacts.show(name, load(data_dir=data_dir), pages=pages, as_json=json)
 
 
 @_ledger.command("report")
@@ -293,13 +248,13 @@ def ledger_report(
 
     Example: vectorless-rag ledger report --by model
     """
-    return accounting.report(_load(data_dir=data_dir), by, as_json=json)
+    return accounting.report(load(data_dir=data_dir), by, as_json=json)
 
 
 @_ledger.command("verify")
 def ledger_verify(*, data_dir: DataDir = None, json: AsJson = False) -> int:
     """Check that every hold is closed or leased and that all sums agree."""
-    return accounting.verify(_load(data_dir=data_dir), as_json=json)
+    return accounting.verify(load(data_dir=data_dir), as_json=json)
 
 
 @_ledger.command("reconcile")
@@ -316,7 +271,7 @@ def ledger_reconcile(
     json: AsJson = False,
 ) -> int:
     """Expire holds whose lease ran out, and post usage that turned up late."""
-    return accounting.reconcile(_load(data_dir=data_dir), late, as_json=json)
+    return accounting.reconcile(load(data_dir=data_dir), late, as_json=json)
 
 
 @_budget.command("set")
@@ -334,7 +289,7 @@ def budget_set(
 
     Example: vectorless-rag budget set owner:local 25
     """
-    return accounting.set_budget(_load(data_dir=data_dir), budget, limit_usd)
+    return accounting.set_budget(load(data_dir=data_dir), budget, limit_usd)
 
 
 @_budget.command("show")
@@ -347,10 +302,10 @@ def budget_show(
     json: AsJson = False,
 ) -> int:
     """Print limits, what is held and what is spent."""
-    return accounting.show_budgets(_load(data_dir=data_dir), budget, as_json=json)
+    return accounting.show_budgets(load(data_dir=data_dir), budget, as_json=json)
 
 
 @_app.command()
 def doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
     """Say what is installed, built, configured and reachable."""
-    return doctoring.doctor(_load(data_dir=data_dir), as_json=json)
+    return doctoring.doctor(load(data_dir=data_dir), as_json=json)

@@ -5,11 +5,11 @@ import re
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from vectorless_rag.artifact import Artifact, RunRecord
+from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import displayable, identify
@@ -32,7 +32,7 @@ def show(name: str, settings: Settings, *, pages: str | None, as_json: bool) -> 
         pages: Which pages' text to print instead: ``3`` or ``3-5``.
         as_json: Print ``artifact.json`` as it is stored, or the pages as objects.
     """
-    store, stored = _find(name, settings)
+    store, stored = find(name, settings)
     artifact = store.read(stored)
     if pages is not None:
         _print_pages(artifact, pages, as_json=as_json)
@@ -45,7 +45,7 @@ def show(name: str, settings: Settings, *, pages: str | None, as_json: bool) -> 
 
 def show_recipe(name: str, settings: Settings, *, as_json: bool) -> int:
     """Print every input of an artifact's key, and what making it cost."""
-    store, stored = _find(name, settings)
+    store, stored = find(name, settings)
     recipe, run = stored.manifest.recipe, store.read_run(stored)
     rows = {
         "recipe_hash": recipe.recipe_hash,
@@ -59,14 +59,20 @@ def show_recipe(name: str, settings: Settings, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(rows) + "\n")
         return 0
-    console = _console()
+    out = console()
     for key, value in rows.items():
         shown = "default" if value is None else str(value)
-        console.print(Text.assemble((f"{key:<20}", "dim"), shown), soft_wrap=True)
+        out.print(Text.assemble((f"{key:<20}", "dim"), shown), soft_wrap=True)
     return 0
 
 
-def _find(name: str, settings: Settings) -> tuple[StoreReader, Stored]:
+def find(name: str, settings: Settings) -> tuple[StoreReader, Stored]:
+    """
+    Find the artifact that a person means, and the store it is in.
+
+    Raises:
+        VectorlessRagError: ``not_found``, ``source_unreadable``, ``store_corrupt``.
+    """
     store = StoreReader(settings.store_dir)
     place = locate(name)
     if place is not None:
@@ -79,10 +85,6 @@ def _find(name: str, settings: Settings) -> tuple[StoreReader, Stored]:
             raise VectorlessRagError(Code.NOT_FOUND, source.name)
         return store, stored
     return store, store.resolve(name)
-
-
-def _console() -> Console:
-    return Console(highlight=False)
 
 
 def _print_pages(artifact: Artifact, wanted: str, *, as_json: bool) -> None:
@@ -102,12 +104,12 @@ def _print_pages(artifact: Artifact, wanted: str, *, as_json: bool) -> None:
 
 
 def _print_tree(artifact: Artifact, stored: Stored, run: RunRecord) -> None:
-    console = _console()
+    out = console()
     head = Text(displayable(artifact.document.name), "bold")
     head.append(f"  {artifact.page_count} pages, {artifact.route.value}", "dim")
     tree = Tree(head, guide_style="dim")
     _add(tree, artifact.tree)
-    console.print(tree)
+    out.print(tree)
     usage = run.usage
     cost = f"${usage.cost_usd} for {usage.calls} calls, {usage.prompt_tokens} prompt"
     cost += f" and {usage.completion_tokens} completion tokens"
@@ -118,7 +120,7 @@ def _print_tree(artifact: Artifact, stored: Stored, run: RunRecord) -> None:
         "cost": cost,
     }
     for key, value in rows.items():
-        console.print(Text.assemble((f"{key:<9}", "dim"), value), soft_wrap=True)
+        out.print(Text.assemble((f"{key:<9}", "dim"), value), soft_wrap=True)
 
 
 def _add(branch: Tree, nodes: tuple[Node, ...]) -> None:

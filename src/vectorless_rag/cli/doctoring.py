@@ -12,18 +12,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rich.console import Console
-from rich.text import Text
-
 from vectorless_rag import upstream
+from vectorless_rag.audit import Verdict, verify_store
+from vectorless_rag.cli.printing import console, marked
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.prices import Prices
 from vectorless_rag.running import build_folder
 from vectorless_rag.settings import Settings, provider_environment
+from vectorless_rag.store import StoreReader
 
 _PACKAGES = ("pypdf", "cryptography", "pypdfium2", "litellm", "langfuse", "sqlalchemy")
-_MARKS = {"ok": ("ok  ", "green"), "note": ("note", "yellow"), "fail": ("FAIL", "red")}
 _CONNECT_S = 3.0
 
 
@@ -45,13 +44,10 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps([asdict(f) for f in findings]) + "\n")
     else:
-        console = Console(highlight=False)
+        out = console()
         for finding in findings:
-            mark, style = _MARKS[finding.state]
-            console.print(
-                Text.assemble((mark, style), f"  {finding.what:<12} {finding.words}"),
-                soft_wrap=True,
-            )
+            words = f"{finding.what:<12} {finding.words}"
+            out.print(marked(finding.state, words), soft_wrap=True)
     return max((f.exit_status for f in findings), default=0)
 
 
@@ -61,6 +57,7 @@ def _findings(settings: Settings) -> Iterator[Finding]:
         yield _package(name)
     yield _checked("upstream", lambda: _upstream(settings))
     yield _checked("data", lambda: _data(settings))
+    yield _checked("store", lambda: _store(settings))
     yield _checked("ledger", lambda: _ledger(settings))
     yield from _model(settings)
 
@@ -104,6 +101,20 @@ def _try_to_write(folder: Path) -> None:
         raise VectorlessRagError(
             Code.STORE_UNWRITABLE, f"{folder}: {error.strerror}"
         ) from None
+
+
+def _store(settings: Settings) -> str:
+    """Look at the records, not at the contents: that may take long."""
+    store = StoreReader(settings.store_dir)
+    found = verify_store(store, read_data=False)
+    if wrong := [f for f in found if f.verdict is Verdict.MISMATCH]:
+        raise VectorlessRagError(
+            Code.STORE_CORRUPT, f"{wrong[0].file}: {wrong[0].what}"
+        )
+    if unread := [f for f in found if f.verdict is Verdict.UNDECIDED]:
+        raise VectorlessRagError(Code.STORE_UNWRITABLE, unread[0].what)
+    count = len(store.recipes())
+    return f"{count} recipes, every record as it was written; see `audit verify`"
 
 
 def _ledger(settings: Settings) -> str:

@@ -41,7 +41,7 @@ def explain(
         before: One recipe.
         after: The other.
         patches_before: Digest of each patch by name, in order, where it is known.
-            With both given, single patches are named.
+            With both given, single patches are named if the series differ.
         patches_after: The same of the other recipe.
     """
     old, new = _flat(before), _flat(after)
@@ -55,7 +55,9 @@ def explain(
         for name in old
         if old[name] != new[name]
     ]
-    if patches_before is not None and patches_after is not None:
+    # A patch may change in its prose alone, and that decides nothing.
+    same = before.configuration.patch_sha256 == after.configuration.patch_sha256
+    if not same and patches_before is not None and patches_after is not None:
         changes += _patch_changes(patches_before, patches_after)
     return changes
 

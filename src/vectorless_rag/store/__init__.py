@@ -3,6 +3,8 @@
 from vectorless_rag.store.blobs import Blobs
 from vectorless_rag.store.chain import Activation, Chain
 from vectorless_rag.store.disk import Disk
+from vectorless_rag.store.garbage import Unreached, unreached
+from vectorless_rag.store.promises import Promise, try_promises
 from vectorless_rag.store.reading import Stored, StoreReader, locate
 from vectorless_rag.store.writing import Outcome, Published, Store
 
@@ -12,9 +14,13 @@ __all__ = [
     "Chain",
     "Disk",
     "Outcome",
+    "Promise",
     "Published",
     "Store",
     "StoreReader",
     "Stored",
+    "Unreached",
     "locate",
+    "try_promises",
+    "unreached",
 ]

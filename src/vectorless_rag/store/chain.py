@@ -43,6 +43,11 @@ class Activation:
     activated_at: Moment
     schema_version: Literal[1] = 1
 
+    @property
+    def digest(self) -> Sha256:
+        """Of the record: the name of its blob."""
+        return sha256(encode(self))
+
 
 class Chain:
     """

@@ -67,6 +67,14 @@ class Disk:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def size(self, name: str) -> int:
+        """Return the length of the file *name* in bytes; 0 if there is none."""
+        with faults(name):
+            try:
+                return self.path(name).lstat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return 0
+
     def create(self, name: str, data: bytes) -> bool:
         """
         Make the file *name*, unless it is there.

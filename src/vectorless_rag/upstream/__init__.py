@@ -6,6 +6,7 @@ from vectorless_rag.upstream.pin import GitSource, Pin, read_pin
 from vectorless_rag.upstream.record import BuildRecord, BuiltPatch, read_record
 from vectorless_rag.upstream.resources import resources_root
 from vectorless_rag.upstream.runtime import COMPANIONS, runtime_digest
+from vectorless_rag.upstream.why import Reason, first_paragraph, why
 
 __all__ = [
     "COMPANIONS",
@@ -15,13 +16,16 @@ __all__ = [
     "GitSource",
     "IndexSource",
     "Pin",
+    "Reason",
     "Source",
     "build",
     "differences",
     "fetch",
+    "first_paragraph",
     "read_pin",
     "read_record",
     "resources_root",
     "runtime_digest",
     "verify",
+    "why",
 ]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vectorless_rag.canon import Json
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.upstream.checkout import read_locked, verify
-from vectorless_rag.upstream.faults import unavailable
 from vectorless_rag.upstream.mailbox import Patch
 from vectorless_rag.upstream.places import definition_around
 from vectorless_rag.upstream.series import Series
@@ -60,7 +60,7 @@ def why(root: Path, folder: Path, file: str, line: int) -> Reason:
         line: Number of the line, from 1.
 
     Raises:
-        VectorlessRagError: ``upstream_unavailable``: no such file or line;
+        VectorlessRagError: ``settings_invalid``: no such file or line;
             otherwise as `upstream.verify`.
     """
     record = verify(root, folder)
@@ -70,7 +70,7 @@ def why(root: Path, folder: Path, file: str, line: int) -> Reason:
     # As git counts them: a carriage return ends no line.
     lines = data.removesuffix(b"\n").split(b"\n")
     if not 1 <= line <= len(lines):
-        raise unavailable(f"{path} has lines 1 to {len(lines)}")
+        raise _unknown(f"{path} has lines 1 to {len(lines)}")
     place = definition_around(data, line) if path.endswith(".py") else None
     first, last = (line - _NEAR, line + _NEAR) if place is None else place[1:]
     cells = trace(series, path, len(lines))
@@ -148,7 +148,7 @@ def _find(file: str, folder: Path, paths: list[str]) -> str:
         return name
     ends = [path for path in paths if path.endswith(f"/{name}")]
     if len(ends) != 1:
-        raise unavailable(f"{len(ends)} files of the build go by {name}")
+        raise _unknown(f"{len(ends)} files of the build go by {name}")
     return ends[0]
 
 
@@ -165,3 +165,7 @@ def _spelled(patch: Patch) -> dict[str, Json]:
 def first_paragraph(patch: Patch) -> str:
     """Return what breaks without a patch, as one line."""
     return " ".join(patch.prose.strip().partition("\n\n")[0].split())
+
+
+def _unknown(detail: str) -> VectorlessRagError:
+    return VectorlessRagError(Code.SETTINGS_INVALID, detail)

@@ -1,0 +1,59 @@
+"""``vectorless-rag store``: what holds it up, and what nothing needs."""
+
+from vectorless_rag.cli.printing import console, marked, print_json
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.settings import Settings
+from vectorless_rag.source import printable, storable
+from vectorless_rag.store import StoreReader, try_promises, unreached
+
+BROKEN = 10
+"""Exit status where the folder's file system does not keep a promise."""
+
+
+def doctor(settings: Settings, *, as_json: bool) -> int:
+    """Try the promises of the data folder's file system; return 0 or 10."""
+    folder = settings.data_dir.absolute()
+    # One that is to be made is on the file system of what it will be made in.
+    place = next(p for p in (folder, *folder.parents) if p.is_dir())
+    promises = try_promises(place)
+    kept = all(promise.kept for promise in promises)
+    if as_json:
+        print_json(
+            {
+                "folder": storable(str(place)),
+                "kept": kept,
+                "promises": [
+                    {"name": p.name, "words": p.words, "broken": p.broken or None}
+                    for p in promises
+                ],
+            }
+        )
+    else:
+        out = console()
+        for promise in promises:
+            words = f"{promise.name:<12} {promise.words}"
+            if promise.broken:
+                words += f": {promise.broken}"
+            out.print(marked("ok" if promise.kept else "fail", words), soft_wrap=True)
+    return 0 if kept else BROKEN
+
+
+def gc(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
+    """List what no activation reaches; return 0. Nothing is ever deleted."""
+    if not dry_run:
+        raise VectorlessRagError(
+            Code.SETTINGS_INVALID,
+            "gc only lists; pass --dry-run, there is no other mode",
+        )
+    found = unreached(StoreReader(settings.store_dir))
+    total = sum(item.size_bytes for item in found)
+    if as_json:
+        files = [{**item.to_json(), "file": storable(item.file)} for item in found]
+        print_json({"count": len(found), "bytes": total, "files": files})
+        return 0
+    out = console()
+    for item in found:
+        words = f"{item.size_bytes:>12,}  {printable(item.file)}  {item.why}"
+        out.print(words, soft_wrap=True, markup=False)
+    out.print(f"{total:>12,}  bytes in {len(found)} files; nothing was deleted")
+    return 0
