@@ -1,0 +1,188 @@
+"""A run record that its ledger rows do not sum up to is found and explained."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from audited import MODEL
+from strategies_ledger import hold, used
+from vectorless_rag import cli
+from vectorless_rag.audit import Finding, Verdict, verify_bills, verify_ledger
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.types import Attempt
+from vectorless_rag.settings import Settings
+from vectorless_rag.store import Store, Stored
+from vectorless_rag.units import NanoUsd, Sha256
+
+pytest_plugins = ["audited_folder"]
+
+
+@pytest.fixture
+def ledger(settings: Settings) -> Iterator[Ledger]:
+    with Ledger.open(settings.effective_ledger_url) as opened:
+        yield opened
+
+
+def bills(settings: Settings, ledger: Ledger) -> list[Finding]:
+    store = Store(settings.store_dir)
+    return verify_bills(store, ledger, store.all())
+
+
+def by_hand(settings: Settings, *statements: str) -> None:
+    """Alter the database as an operator who knows SQL."""
+    engine = create_engine(settings.effective_ledger_url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement.replace("HOLD", HOLD)))
+    engine.dispose()
+
+
+def test_what_ingests_leave_agrees(settings: Settings, ledger: Ledger) -> None:
+    """Neither the rows nor the run records have anything to say."""
+    assert [] == verify_ledger(ledger)
+    assert [] == bills(settings, ledger)
+
+
+HOLD = """
+hold_id like '%.1:1'
+and attempt_id = (select attempt_id from holds where model = 'openai/gpt-4o-mini'
+                  order by opened_us limit 1)
+"""
+"""One settled request of the first artifact."""
+
+ALTERED = {
+    "amount": "update holds set amount_nano = 701 where HOLD",
+    "held": "update holds set reserved_nano = 1001 where HOLD",
+    "prompt-tokens": "update holds set prompt_tokens = 101 where HOLD",
+    "completion-tokens": "update holds set completion_tokens = 21 where HOLD",
+    "state": "update holds set state = 'unknown' where HOLD",
+    "operation": "update holds set operation = 'toc_detect' where HOLD",
+    "model": "update holds set model = 'openai/o3' where HOLD",
+    "attempt": "update holds set attempt_id = (select max(attempt_id) from attempts"
+    " where run_id = 'run-2') where HOLD",
+    "budget-set": "update holds set set_id = (select set_id from budget_sets"
+    " where budget_id = 'run:run-2') where HOLD",
+    "replayed": "update holds set replayed = 1, reserved_nano = 0, amount_nano = 0"
+    " where HOLD",
+    "overrun": "update holds set overrun = 1 where HOLD",
+    "day": "update holds set opened_us = opened_us - 86400000000 where HOLD",
+    "closed": "update holds set closed_us = closed_us + 1 where HOLD",
+    "code": "update holds set code = 'nonsense' where HOLD",
+    "balance": "update budgets set spent_nano = spent_nano - 1",
+    "reserved": "update budgets set reserved_nano = 1",
+    "set-member": "update budget_sets set budget_id = 'run:run-2'"
+    " where budget_id = 'run:run-1'",
+    "run": "update attempts set run_id = 'run-2' where run_id = 'run-1'",
+    "owner": "update attempts set owner = 'other'",
+    "recipe": "update attempts set recipe_hash = 'other'",
+    "document": "update attempts set document_sha256 = 'other'",
+    "attempt-model": "update attempts set model = 'openai/o3'",
+    "entry-amount": "update entries set spent_delta = 1 where kind = 'settle'",
+    "entry-held": "update entries set reserved_delta = 1 where kind = 'settle'",
+    "entry-kind": "update entries set kind = 'void' where kind = 'settle'",
+    "entry-time": "update entries set at_us = at_us + 1 where kind = 'reserve'",
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_every_altered_row_is_found(
+    settings: Settings, ledger: Ledger, name: str
+) -> None:
+    """Each column that a report or a bill is read from."""
+    by_hand(settings, "drop trigger entries_no_update", ALTERED[name])
+    found = verify_ledger(ledger) + bills(settings, ledger)
+
+    assert Verdict.MISMATCH in {finding.verdict for finding in found}
+
+
+def test_lost_rows_are_found(settings: Settings, ledger: Ledger) -> None:
+    """A request that was struck out, and a whole attempt."""
+    by_hand(
+        settings,
+        "drop trigger entries_no_delete",
+        "delete from entries where hold_id in (select hold_id from holds where HOLD)",
+        "delete from holds where HOLD",
+        "update attempts set attempt_id = 'gone' where run_id = 'run-2'",
+    )
+    found = [f.what for f in bills(settings, ledger)]
+
+    assert "calls is 3, and the ledger's rows say 2" in found
+    assert 1 == sum(what.startswith("the ledger has no attempt") for what in found)
+
+
+def test_a_later_correction_is_a_note(
+    settings: Settings, stored: Stored, ledger: Ledger
+) -> None:
+    """The run record is right about its time; the note names what came later."""
+    attempt = stored.manifest.attempt_id
+    ledger.correct(f"{attempt}.3:1", NanoUsd(300), used(10, 5))
+    (note,) = bills(settings, ledger)
+
+    assert (
+        Verdict.NOTE,
+        f"artifacts/{stored.recipe_hash}/0/run.json",
+        f"corrected since: hold {attempt}.3:1 was unknown and costs -500 nano-dollars",
+    ) == (note.verdict, note.file, note.what)
+    assert 0 == cli.main(["audit", "verify"])
+    assert 0 == cli.main(["ledger", "verify"])
+
+
+def test_a_correction_hides_no_alteration(
+    settings: Settings, stored: Stored, ledger: Ledger
+) -> None:
+    """With the correction taken back, the sums still have to agree."""
+    ledger.correct(f"{stored.manifest.attempt_id}.3:1", NanoUsd(300), used(10, 5))
+    by_hand(settings, "update holds set prompt_tokens = 9 where hold_id like '%.1:1'")
+
+    assert {Verdict.MISMATCH} == {f.verdict for f in bills(settings, ledger)}
+
+
+def test_what_a_crash_leaves_is_a_note(settings: Settings, ledger: Ledger) -> None:
+    """Killed after the artifact was published: the attempt never ended."""
+    by_hand(settings, "update attempts set state = 'running', ended_us = null")
+
+    assert {"the ledger says that its attempt is not ended"} == {
+        f.what for f in bills(settings, ledger)
+    }
+    assert [] == verify_ledger(ledger)
+
+
+def test_an_overdue_hold_is_a_note(settings: Settings, ledger: Ledger) -> None:
+    """A killed run leaves a hold open; reconciling closes it."""
+    attempt = Attempt(
+        attempt_id="killed",
+        run_id="run-1",
+        owner="local",
+        document_sha256=Sha256("d" * 64),
+        recipe_hash=Sha256("e" * 64),
+        model=MODEL,
+    )
+    past = Ledger.open(settings.effective_ledger_url, clock=lambda: 1)
+    with past:
+        past.start_attempt(attempt)
+        budgets = ("run:run-1",)
+        past.reserve(hold("left:1", attempt_id="killed", budgets=budgets))
+    (note,) = verify_ledger(ledger)
+
+    assert (
+        Verdict.NOTE,
+        "hold left:1 is open past its lease; reconcile the ledger",
+    ) == (
+        note.verdict,
+        note.what,
+    )
+    assert 20 == cli.main(["ledger", "verify"])
+
+
+def test_an_unreadable_run_record_is_undecided(
+    settings: Settings, stored: Stored, ledger: Ledger
+) -> None:
+    """What cannot be read cannot be compared; the store's audit says why."""
+    digest = stored.manifest.run_sha256
+    blob = settings.store_dir / "blobs" / "sha256" / digest[:2] / digest
+    blob.chmod(0o644)
+    blob.write_bytes(b"rot")
+    (found,) = bills(settings, ledger)
+
+    assert (Verdict.UNDECIDED, True) == (found.verdict, "not readable" in found.what)
