@@ -225,10 +225,15 @@ def sample_recipe(document: str = "a", **options: Any) -> Recipe:
 
 
 def sample_artifact(
-    recipe: Recipe | None = None, *, summary: str = "Two fruits.", name: str = "f.pdf"
+    recipe: Recipe | None = None,
+    *,
+    summary: str = "Two fruits.",
+    name: str = "f.pdf",
+    tree: list[Raw] | None = None,
 ) -> Artifact:
     """A small artifact: two sections over three pages, the last without text."""
-    tree: list[Raw] = [
+    recipe = recipe or sample_recipe()
+    tree = tree or [
         {
             "title": "Fruit",
             "start_index": 1,
@@ -252,11 +257,9 @@ def sample_artifact(
         route="flash",
         tree=tuple(tree),
         pages=("Fruit\nApples are red.", "Pears are green.", " "),
-        parser=Parser(name="pypdf", version="7.1.1"),
+        parser=Parser(name="pypdf", version=recipe.configuration.pypdf),
     )
-    return artifact_of(
-        found, recipe=recipe or sample_recipe(), name=name, size_bytes=1234
-    )
+    return artifact_of(found, recipe=recipe, name=name, size_bytes=1234)
 
 
 def sample_run(recipe: Recipe | None = None, attempt: str = "attempt-1") -> RunRecord:

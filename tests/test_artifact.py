@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import published
 from conftest import REPOSITORY
+from published import validator
 from strategies_tree import (
     artifacts,
     patient,
@@ -46,21 +47,13 @@ from vectorless_rag.store import Store
 from vectorless_rag.tree import MAX_DEPTH
 from vectorless_rag.wire import Found, Parser
 
-SCHEMAS = REPOSITORY / "src" / "vectorless_rag" / "schemas"
 KINDS = ["artifact-2", "manifest-2", "run-1", "activation-1"]
 
 Alter = Callable[[dict[str, Any]], object]
 
 
-def validator(kind: str) -> Any:
-    # By name: it comes with another dependency, and brings no types.
-    jsonschema = import_module("jsonschema")
-    text = (SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8")
-    return jsonschema.Draft202012Validator(json.loads(text))
-
-
 def faults(kind: str, data: bytes) -> list[str]:
-    return [error.message for error in validator(kind).iter_errors(json.loads(data))]
+    return published.faults(kind, json.loads(data))
 
 
 def manifest_of(recipe: Recipe, provenance: Provenance) -> Manifest:

@@ -187,7 +187,7 @@ def test_a_sound_ledger_verifies(
     ledger.close()
 
     assert 0 == cli.main(["ledger", "verify", "--json"])
-    assert [{"problems": []}] == read(capsys)
+    assert [{"problems": [], "notes": []}] == read(capsys)
 
 
 def test_a_run_record_without_its_rows_is_a_mismatch(
@@ -195,7 +195,7 @@ def test_a_run_record_without_its_rows_is_a_mismatch(
 ) -> None:
     """An artifact whose spend the ledger does not know is named, exit 20."""
     assert 20 == cli.main(["ledger", "verify"])
-    assert stored.artifact_id[:12] in capsys.readouterr().err
+    assert f"{stored.recipe_hash}/0/run.json" in capsys.readouterr().err
 
 
 def test_late_usage_is_posted(

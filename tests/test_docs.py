@@ -43,7 +43,11 @@ def test_the_readme_has_exactly_two_commands_to_start_with() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "docs/flow.md", "patches/README.md"]
+    "document",
+    [
+        *("README.md", "CONTRIBUTING.md", "patches/README.md"),
+        *("docs/flow.md", "docs/formats.md"),
+    ],
 )
 def test_links_lead_somewhere(document: str) -> None:
     """Every relative link names a file that is there."""

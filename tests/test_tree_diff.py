@@ -36,8 +36,8 @@ def told(found: TreeDiff) -> list[tuple[str | None, str | None, str]]:
     """Titles before and after, and the changes."""
     return [
         (
-            pair.before and pair.before.node.title,
-            pair.after and pair.after.node.title,
+            pair.before.node.title if pair.before else None,
+            pair.after.node.title if pair.after else None,
             " ".join(pair.changes),
         )
         for pair in found.pairs

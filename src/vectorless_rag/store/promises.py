@@ -22,7 +22,8 @@ from vectorless_rag.store.disk import faults
 _SWAPS = 50
 """Renames during which another thread reads."""
 
-_CHILD_S = 30.0
+_PATIENCE_S = 30.0
+"""Longest wait for another process or thread, in seconds."""
 
 # Exit status 0: it got the lock; 1: another process holds it.
 _TRY_LOCK = """
@@ -114,7 +115,7 @@ def _rename(place: Path) -> None:
     target = place / "target"
     target.write_bytes(b"0" * 4096)
     seen: set[bytes] = set()
-    done = threading.Event()
+    looked, done = threading.Event(), threading.Event()
 
     def look() -> None:
         while not done.is_set():
@@ -122,6 +123,7 @@ def _rename(place: Path) -> None:
                 seen.add(target.read_bytes())
             except OSError:
                 seen.add(b"")
+            looked.set()
 
     reader = threading.Thread(target=look, daemon=True)
     reader.start()
@@ -130,6 +132,9 @@ def _rename(place: Path) -> None:
             fresh = place / "fresh"
             fresh.write_bytes(b"%d" % (number % 10) * 4096)
             fresh.rename(target)
+            # However busy the machine is, the reader gets its turn.
+            looked.clear()
+            looked.wait(_PATIENCE_S)
     finally:
         done.set()
         reader.join()
@@ -164,7 +169,7 @@ def _lock(place: Path) -> None:
 
 def _locks(path: Path) -> int:
     argv = (python_executable(), "-I", "-S", "-c", _TRY_LOCK, str(path))
-    return run_tool(argv, cwd=path.parent, env={}, timeout_s=_CHILD_S).status
+    return run_tool(argv, cwd=path.parent, env={}, timeout_s=_PATIENCE_S).status
 
 
 def _case(place: Path) -> None:
