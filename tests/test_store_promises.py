@@ -12,6 +12,11 @@ from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.store import promises, try_promises
 
 
+@pytest.fixture(autouse=True)
+def _a_few_renames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promises, "_SWAPS", 5)
+
+
 def broken(folder: Path) -> dict[str, str]:
     found = {p.name: p.broken for p in try_promises(folder) if not p.kept}
     assert [] == list(folder.iterdir())

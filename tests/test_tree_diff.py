@@ -5,7 +5,7 @@ from itertools import count as count_from
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from strategies_tree import raw_trees
 from vectorless_rag.tree import Node, count, read_tree, walk
@@ -197,6 +197,7 @@ def test_a_bare_title_is_its_words(title: str, expected: str) -> None:
     assert expected == bare(title)
 
 
+@settings(max_examples=20)
 @given(raw_trees())
 def test_a_tree_differs_from_itself_in_nothing(
     made: tuple[list[dict[str, Any]], int],
@@ -208,6 +209,7 @@ def test_a_tree_differs_from_itself_in_nothing(
     assert count(nodes) == found.unchanged == len(found.pairs)
 
 
+@settings(max_examples=20)
 @given(raw_trees(), raw_trees())
 def test_every_node_is_told_of_once(
     first: tuple[list[dict[str, Any]], int], second: tuple[list[dict[str, Any]], int]

@@ -157,9 +157,9 @@ def test_an_altered_build_is_refused(toy: Path) -> None:
         upstream.why(toy, toy / "build" / "toy", "toy/core.py", 1)
 
 
-def test_a_file_that_is_no_python_has_no_place(toy: Path) -> None:
+def test_a_file_that_is_no_python_has_no_place() -> None:
     """A licence, for example."""
-    found = upstream.why(toy, toy / "build" / "toy", "LICENSE", 1)
+    found = upstream.why(REPOSITORY, FILE.parents[1], "LICENSE", 1)
 
     assert (None, None, ()) == (found.place, found.patch, found.around)
 
