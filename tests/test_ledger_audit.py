@@ -8,6 +8,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from strategies_ledger import BUDGETS, Clock, attempt, hold, used
 from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.budgets import set_id
 from vectorless_rag.units import NanoUsd
 
 pytest_plugins = ["ledger_databases"]
@@ -79,6 +80,26 @@ def test_sound_ledger_has_no_problems(sound: Ledger) -> None:
             id="replayed",
         ),
         pytest.param(
+            "update holds set overrun = 1 where hold_id = 'call-1:1'",
+            "hold call-1:1 is settled, and its entries say otherwise",
+            id="overrun",
+        ),
+        pytest.param(
+            "update holds set opened_us = 1 where hold_id = 'call-5:1'",
+            "hold call-5:1 is settled, and its entries say otherwise",
+            id="opened",
+        ),
+        pytest.param(
+            "update holds set closed_us = 1 where hold_id = 'call-4:1'",
+            "hold call-4:1 is settled, and its entries say otherwise",
+            id="closed",
+        ),
+        pytest.param(
+            "delete from budget_sets where budget_id = 'owner:ann'",
+            f"budget set {set_id(BUDGETS)} has not the budgets of its name",
+            id="budget-set",
+        ),
+        pytest.param(
             "insert into entries values('call-2:1', 'settle', 0, 0, 0)",
             "hold call-2:1 is reserved, and its entries say otherwise",
             id="extra-entry",
@@ -101,6 +122,33 @@ def test_tampering_is_found(sound: Ledger, url: str, sql: str, problem: str) -> 
         connection.execute(text(sql))
 
     assert problem in sound.check()
+
+
+def test_a_hold_of_another_run_is_found(sound: Ledger, url: str) -> None:
+    """A request that was pushed onto another run's bill still counts in its own."""
+    assert [] == sound.strays()
+    with by_hand(url) as connection:
+        connection.execute(text("update attempts set run_id = '2'"))
+
+    assert (
+        "hold call-1:1 counts towards no budget of the run of attempt attempt-1"
+        == sound.strays()[0]
+    )
+
+
+def test_corrections_are_listed(sound: Ledger, clock: Clock) -> None:
+    """With what the hold was before, and what it costs more or less."""
+    sound.reserve(hold("call-6:1", 500, lease_s=1))
+    clock.advance(10)
+    sound.expire()
+    clock.advance(1)
+    sound.correct("call-6:1", NanoUsd(900), used())
+
+    assert [("call-4:1", "unknown", -400), ("call-6:1", "expired", 400)] == [
+        (c.hold_id, c.before.value, c.change_nano)
+        for c in sound.corrections("attempt-1")
+    ]
+    assert [] == sound.corrections("attempt-2")
 
 
 SLIPPED_IN = """
