@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import vectorless_rag  # noqa: E402
-from vectorless_rag.recipe import runtime_digest  # noqa: E402
-from vectorless_rag.upstream import read_pin  # noqa: E402
+from vectorless_rag.upstream import read_pin, runtime_digest  # noqa: E402
 from vectorless_rag.upstream.series import read_series  # noqa: E402
 
 
