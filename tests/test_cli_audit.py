@@ -102,10 +102,10 @@ def test_a_sound_folder_is_sound(
     )
     for argv, looked_at in (
         ([], "3 artifacts:"),
-        (["--no-read-data"], "3 artifacts, their records only:"),
+        (["--no-read-data"], "3 artifacts, records only:"),
         (["--sample", "2"], "3 artifacts, the content of 2 of them:"),
         ([stored.artifact_id[:12], str(stored.folder)], "2 artifacts:"),
-        ([stored.recipe_hash, "--no-read-data"], "1 artifacts, their records only:"),
+        ([stored.recipe_hash, "--no-read-data"], "1 artifact, records only:"),
     ):
         (line,) = said(["audit", "verify", *argv], capsys)
         assert f"ok    {looked_at} every byte looked at is the one that" in line

@@ -28,7 +28,7 @@ def audit_verify(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ARTIFACT…", help=f"{WHAT_NAMES} Everything without one."
+            metavar="ARTIFACT", help=f"{WHAT_NAMES} Everything without one."
         ),
     ] = None,
     *,

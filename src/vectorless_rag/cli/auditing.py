@@ -170,9 +170,9 @@ def _show_findings(
     for finding in found:
         words = f"{printable(finding.file)}: {printable(finding.what)}"
         out.print(marked(_STATES[finding.verdict], words), soft_wrap=True)
-    looked = f"{len(artifacts)} artifacts"
+    looked = f"{len(artifacts)} artifact{'' if len(artifacts) == 1 else 's'}"
     if not read_data:
-        looked += ", their records only"
+        looked += ", records only"
     elif sample is not None:
         looked += f", the content of {min(sample, len(artifacts))} of them"
     said = {
