@@ -13,6 +13,7 @@ from vectorless_rag import events
 from vectorless_rag.cli import (
     accounting,
     artifacts,
+    audit_app,
     building,
     doctoring,
     failing,
@@ -44,6 +45,7 @@ _app.add_typer(_ledger, name="ledger")
 _app.add_typer(_failures, name="failures")
 _app.add_typer(_budget, name="budget")
 _app.add_typer(_upstream, name="upstream")
+_app.add_typer(audit_app.audit, name="audit")
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
