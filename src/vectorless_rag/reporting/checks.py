@@ -58,8 +58,13 @@ def _failure(failure: FailureFacts) -> Html:
     return h(
         "li",
         h("p", h("code", failure.code), h("span", line, class_="line"), class_="head"),
-        _advice(failure.code),
+        _advice(failure.code) if failure.attempts or failure.marks else _retried(),
     )
+
+
+def _retried() -> Html:
+    words = "Asking again helped: no attempt ended with it, no section is marked."
+    return h("p", words)
 
 
 def _advice(code: str) -> Html:

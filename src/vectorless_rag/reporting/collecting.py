@@ -223,5 +223,3 @@ def _failures(
         for code in codes
     ]
     return tuple(sorted(facts, key=lambda f: (-f.attempts, -f.marks, f.code)))
-
-

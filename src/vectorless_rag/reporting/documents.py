@@ -51,14 +51,15 @@ class Shelf:
         few = facts.node_count <= INLINE_NODES
         return cls(store=store, trees=Trees.INLINE if few else Trees.PACKED)
 
-    def tree(self, document: DocumentFacts) -> Html:
+    def tree(self, document: DocumentFacts, packing: trees.Packing) -> Html:
         """Write one document's tree; where that cannot be read, why."""
         try:
             nodes = read_unaltered(self.store, document.stored).tree
         except VectorlessRagError as error:
+            packing.note([])
             return h("p", error.failure.message, class_="bad")
-        write = trees.tree if self.trees is Trees.INLINE else trees.packed
-        return write(nodes, document.page_count)
+        inline = self.trees is Trees.INLINE
+        return (trees.tree if inline else packing.tree)(nodes, document.page_count)
 
 
 def documents(report: Facts, shelf: Shelf) -> Iterator[Html]:
@@ -79,13 +80,16 @@ def documents(report: Facts, shelf: Shelf) -> Iterator[Html]:
                 class_="bad",
             ),
         )
+    # The titles of all documents go in the order of the page.
+    packing = trees.Packing()
     for lost in report.unreadable:
+        packing.note([])
         yield _unreadable(lost)
     for document in report.documents:
-        yield _document(document, shelf)
-    yield h(
-        "p", "No document and no section matches.", id="nothing", hidden=True
-    )
+        yield _document(document, shelf.tree(document, packing))
+    if shelf.trees is Trees.PACKED:
+        yield packing.titles()
+    yield h("p", "No document and no section matches.", id="nothing", hidden=True)
     yield Html("</section>")
 
 
@@ -95,7 +99,7 @@ def _filter() -> Html:
         "input",
         type="search",
         id="filter",
-        placeholder="name, section title, model, stale, degraded",
+        placeholder="name, title, model, stale, degraded",
         autocomplete="off",
         spellcheck="false",
         aria_describedby="matches",
@@ -105,7 +109,7 @@ def _filter() -> Html:
     return h("form", label, box, said, id="filtering", role="search", hidden=True)
 
 
-def _document(document: DocumentFacts, shelf: Shelf) -> Html:
+def _document(document: DocumentFacts, tree: Html) -> Html:
     name = cut(document.name, trees.LONGEST_TITLE) or "(no name)"
     configuration = document.configuration
     pages = plural(document.page_count, "page")
@@ -127,7 +131,7 @@ def _document(document: DocumentFacts, shelf: Shelf) -> Html:
             "div",
             _details(document),
             h("h3", "Tree"),
-            h("div", shelf.tree(document), class_="treebox"),
+            h("div", tree, class_="treebox"),
             class_="inside",
         ),
         class_="doc",
@@ -164,9 +168,11 @@ def _details(document: DocumentFacts) -> Html:
         ("Size", size(document.size_bytes)),
         (
             "Cost",
-            f"{money(usage.cost_nano_usd)} for {plural(usage.calls, 'request')},"
-            f" {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,}"
-            " completion tokens",
+            [
+                f"{money(usage.cost_nano_usd)} for {plural(usage.calls, 'request')},",
+                f" {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,}",
+                " completion tokens",
+            ],
         ),
         ("Built", [when(run.started_at), f", in {lasted(run.wall_ms)}"]),
         ("Current since", when(document.activated_at)),
@@ -186,7 +192,7 @@ def _details(document: DocumentFacts) -> Html:
     if document.changes is not None:
         same = "the current build and settings would make this artifact"
         pairs.append(("Today", "; ".join(document.changes) or same))
-    return facts(pairs)
+    return facts(pairs, long="Today")
 
 
 def _unreadable(lost: Unreadable) -> Html:

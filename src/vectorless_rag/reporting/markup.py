@@ -16,10 +16,13 @@ class Html(str):
 Child: TypeAlias = "str | int | Html | Iterable[Child] | None"
 """What may stand inside an element. A plain text is escaped."""
 
+Value: TypeAlias = "str | int | float | bool | None"
+"""What an attribute may be."""
+
 _VOID = frozenset({"input", "meta"})
 
 
-def h(name: str, *children: Child, **attributes: str | int | bool | None) -> Html:
+def h(name: str, *children: Child, **attributes: Value) -> Html:
     """
     Make an element.
 
@@ -49,8 +52,13 @@ def cut(text: str, longest: int) -> str:
         than *longest* characters, the start and its length.
     """
     if len(text) <= longest:
-        return displayable(text)
-    return f"{displayable(text[:longest])}… ({len(text):,} characters in all)"
+        return _shown(text)
+    return f"{_shown(text[:longest])}… ({len(text):,} characters in all)"
+
+
+def _shown(text: str) -> str:
+    # Nearly all texts are plain, and looking at each character takes long.
+    return text if text.isprintable() else displayable(text)
 
 
 def _spelled(children: Child) -> Iterable[str]:
@@ -68,7 +76,7 @@ def _spelled(children: Child) -> Iterable[str]:
                 yield from _spelled(child)
 
 
-def _attribute(key: str, value: str | int | bool | None) -> str:
+def _attribute(key: str, value: Value) -> str:
     name = key.rstrip("_").replace("_", "-")
     if value is None or value is False:
         return ""
@@ -84,4 +92,5 @@ def embedded(name: str, text: str, **attributes: str) -> Html:
     """
     if "</" in text or "<!--" in text:
         raise AssertionError(f"a {name} of ours would end its element")
-    return Html(h(name, **attributes).replace("></", f">{text}</"))
+    start = h(name, **attributes).removesuffix(f"</{name}>")
+    return Html(f"{start}{text}</{name}>")

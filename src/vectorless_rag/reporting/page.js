@@ -4,14 +4,14 @@
 const documents = [...document.querySelectorAll(".doc")].map((element) => ({
   element,
   words: words(element),
-  titles: null, // Of its sections, once someone asks.
-  unpacked: null,
+  unpacked: null, // A promise, once someone has opened it.
 }));
 const form = document.getElementById("filtering");
 const box = document.getElementById("filter");
 const matches = document.getElementById("matches");
 const OPENED = 3; // So many documents open by themselves when a section matches.
 let latest = 0;
+let titles = null;
 
 function words(element) {
   const name = element.querySelector(".name")?.textContent ?? "";
@@ -19,34 +19,37 @@ function words(element) {
 }
 
 async function read(packed) {
-  const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream();
-  const text = stream.pipeThrough(new DecompressionStream("deflate"));
-  return new Response(text).json();
+  const text = atob(packed.textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const inflating = new DecompressionStream("deflate");
+  return new Response(new Blob([bytes]).stream().pipeThrough(inflating));
 }
 
-async function titlesOf(item) {
-  if (item.titles === null) {
-    const packed = item.element.querySelector(".packed");
-    const titles = packed
-      ? (await read(packed)).titles
-      : [...item.element.querySelectorAll(".t")].map((t) => t.textContent);
-    item.titles = titles.map((title) => title.toLowerCase());
-  }
-  return item.titles;
+function titlesIn(element) {
+  return [...element.querySelectorAll(".t")].map((title) => title.textContent);
+}
+
+// Of every document, in lower case; read once, when someone asks.
+async function readTitles() {
+  const packed = document.querySelector(".titles");
+  const all = packed
+    ? await (await read(packed)).json()
+    : documents.map(({ element }) => titlesIn(element));
+  return all.map((titles) => titles.map((title) => title.toLowerCase()));
 }
 
 function unpack(item) {
   item.unpacked ??= (async () => {
     const packed = item.element.querySelector(".packed");
     if (packed === null) return;
+    const place = packed.parentElement;
     try {
-      const { html, titles } = await read(packed);
-      item.titles ??= titles.map((title) => title.toLowerCase());
-      // The markup was escaped where it was made, and no script in it would run.
-      packed.parentElement.innerHTML = html;
+      const markup = await (await read(packed)).text();
+      // It was escaped where it was made, and no script in it would run.
+      place.innerHTML = markup;
     } catch {
-      packed.parentElement.textContent =
+      place.textContent =
         "This browser cannot unpack the tree; `vectorless-rag show` prints it.";
     }
   })();
@@ -77,11 +80,14 @@ async function filter() {
   const all = wanted();
   const shown = [];
   let sections = 0;
-  for (const item of documents) {
+  // A browser that cannot unpack them still filters by name.
+  titles ??= readTitles().catch(() => documents.map(() => []));
+  const known = await titles;
+  if (turn !== latest) return; // Typed on meanwhile.
+  for (const [number, item] of documents.entries()) {
     const found = all.length
-      ? (await titlesOf(item)).filter((title) => holds(title, all)).length
+      ? known[number].filter((title) => holds(title, all)).length
       : 0;
-    if (turn !== latest) return; // Typed on meanwhile.
     const kept = found > 0 || holds(item.words, all);
     item.element.hidden = !kept;
     if (kept) shown.push({ item, found });

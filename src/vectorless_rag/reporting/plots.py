@@ -8,13 +8,14 @@ plot can be read on a phone and on a wall. Every plot carries its values as a ta
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from vectorless_rag.reporting.markup import Html, h, joined
+from vectorless_rag.reporting.markup import Html, Value, h, joined
 
 Spell = Callable[[int], str]
 """How a value is written: ``$0.02``, ``1,200``."""
 
 _TICKS = 4
 _ROW_PX = 40
+_BAR_PX = 12
 _AXIS_PX = 26
 _PLOT_PX = 190
 _HEAD_PX = 12
@@ -82,30 +83,23 @@ def rows(bars: Sequence[Bar], spell: Spell) -> Html:
         parts.append(h("line", class_=kind, x1=at, x2=at, y1=0, y2=bottom))
         # A text at an end must not leave the plot.
         side = {0: "from", scale.top: "to"}.get(tick, "at")
-        parts.append(
-            h("text", spell(tick), class_=f"tick {side}", x=at, y=bottom + 18)
-        )
+        parts.append(h("text", spell(tick), class_=f"tick {side}", x=at, y=bottom + 18))
     for number, bar in enumerate(bars):
         parts += _row(bar, number * _ROW_PX, scale, spell)
     return h("svg", *parts, class_="rows", width="100%", height=bottom + _AXIS_PX)
 
 
 def _row(bar: Bar, top: int, scale: Scale, spell: Spell) -> list[Html]:
-    said = f"{bar.label}: {spell(bar.value)}"
-    known = scale.percent(bar.value - bar.uncertain)
+    y, known = top + 21, scale.percent(bar.value - bar.uncertain)
+    share = scale.percent(bar.uncertain)
     return [
         h("text", bar.label, class_="name", x=6, y=top + 15),
         h("text", spell(bar.value), class_="value to", x="100%", y=top + 15),
-        *_pair(
-            said,
-            {"x": "0", "y": top + 21, "width": f"{known}%", "height": 12},
-            {
-                "x": f"{known}%",
-                "y": top + 21,
-                "width": f"{scale.percent(bar.uncertain)}%",
-                "height": 12,
-            },
+        *_drawn(
             bar,
+            spell,
+            known={"x": 0, "y": y, "width": f"{known}%", "height": _BAR_PX},
+            unsure={"x": f"{known}%", "y": y, "width": f"{share}%", "height": _BAR_PX},
         ),
     ]
 
@@ -133,41 +127,32 @@ def columns(bars: Sequence[Bar], spell: Spell) -> Html:
     )
 
 
-def _column(
-    bar: Bar, number: int, of: int, scale: Scale, spell: Spell
-) -> Sequence[Html]:
+def _column(bar: Bar, number: int, of: int, scale: Scale, spell: Spell) -> list[Html]:
     place = 100 / of
     width = min(place * (1 - _GAP), _WIDEST_COLUMN)
     x = f"{number * place + (place - width) / 2:.3f}%"
-    whole, uncertain = _height(bar.value, scale), _height(bar.uncertain, scale)
-    share = {"x": x, "width": f"{width:.3f}%"}
-    return _pair(
-        f"{bar.label}: {spell(bar.value)}",
-        share | {"y": _BASELINE_PX - whole + uncertain, "height": whole - uncertain},
-        share | {"y": _BASELINE_PX - whole, "height": uncertain},
+    whole, unsure = _height(bar.value, scale), _height(bar.uncertain, scale)
+    across: dict[str, Value] = {"x": x, "width": f"{width:.3f}%"}
+    known = round(whole - unsure, 2)
+    return _drawn(
         bar,
+        spell,
+        known=across | {"y": _BASELINE_PX - known, "height": known},
+        unsure=across | {"y": round(_BASELINE_PX - whole, 2), "height": unsure},
     )
 
 
-def _pair(
-    said: str,
-    known: dict[str, str | float],
-    uncertain: dict[str, str | float],
-    bar: Bar,
+def _drawn(
+    bar: Bar, spell: Spell, *, known: dict[str, Value], unsure: dict[str, Value]
 ) -> list[Html]:
     """Draw the known part of a bar, and the part that is only bounded."""
+    said = f"{bar.label}: {spell(bar.value)}"
     drawn = []
     if bar.value > bar.uncertain:
-        drawn.append(h("rect", h("title", said), class_="bar", **_spelled(known)))
+        drawn.append(h("rect", h("title", said), class_="bar", **known))
     if bar.uncertain:
-        drawn.append(
-            h("rect", h("title", said), class_="bar unsure", **_spelled(uncertain))
-        )
+        drawn.append(h("rect", h("title", said), class_="bar unsure", **unsure))
     return drawn
-
-
-def _spelled(shape: dict[str, str | float]) -> dict[str, str]:
-    return {key: str(value) for key, value in shape.items()}
 
 
 def _height(value: int, scale: Scale) -> float:

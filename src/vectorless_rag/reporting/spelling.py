@@ -14,20 +14,20 @@ _KIB = 1024
 
 def money(nano: int) -> str:
     """Spell nano-dollars exactly, with at least two decimals."""
-    dollars = usd(nano)
-    text = f"{dollars:,f}"
-    whole, _, decimals = text.partition(".")
-    return f"${whole}.{decimals.ljust(2, '0')}"
+    return _dollars(usd(nano))
+
+
+def _dollars(amount: Decimal) -> str:
+    whole, _, decimals = f"{amount:,f}".partition(".")
+    return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 def rounded(nano: int) -> str:
     """Spell nano-dollars for a glance: cents, or four digits of less than a dollar."""
     dollars = usd(nano)
-    if dollars >= 1 or not dollars:
-        return f"${dollars.quantize(Decimal('0.01'), ROUND_HALF_EVEN):,f}"
-    places = max(2, 3 - dollars.adjusted())
-    near = dollars.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
-    return f"${near:f}"
+    # The power of ten of the fourth digit, but cents at least.
+    last = min(-2, dollars.adjusted() - 3) if 0 < dollars < 1 else -2
+    return _dollars(dollars.quantize(Decimal(1).scaleb(last), ROUND_HALF_EVEN))
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
@@ -109,9 +109,7 @@ def table(
         h("tbody", body),
     )
     # A region that scrolls must be reachable by keyboard.
-    return h(
-        "div", whole, class_="wide", tabindex=0, role="region", aria_label=caption
-    )
+    return h("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
 def section(ident: str, title: str, *children: Child) -> Html:
@@ -120,9 +118,21 @@ def section(ident: str, title: str, *children: Child) -> Html:
     return h("section", head, *children, id=ident, aria_labelledby=f"{ident}-title")
 
 
-def facts(pairs: Iterable[tuple[str, Child]], *, class_: str = "facts") -> Html:
-    """Make a list of names and values."""
-    items = [h("div", h("dt", name), h("dd", value)) for name, value in pairs]
+def facts(
+    pairs: Iterable[tuple[str, Child]], *, class_: str = "facts", long: str = ""
+) -> Html:
+    """
+    Make a list of names and values.
+
+    Args:
+        pairs: The names and their values.
+        class_: How it looks.
+        long: A name whose value gets the whole width.
+    """
+    items = [
+        h("div", h("dt", name), h("dd", value), class_="long" if name == long else None)
+        for name, value in pairs
+    ]
     return h("dl", items, class_=class_)
 
 

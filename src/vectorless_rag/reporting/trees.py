@@ -27,18 +27,38 @@ def tree(nodes: Sequence[Node], page_count: int) -> Html:
     return h("ol", *items, class_="tree")
 
 
-def packed(nodes: Sequence[Node], page_count: int) -> Html:
+class Packing:
     """
-    Write a tree so that a browser need not look at it until someone opens it.
+    Trees as data that a browser need not look at until someone opens one.
 
-    Returns:
-        An inert element: zlib-compressed JSON in base64, with the titles for the
-        filter, and the markup that `tree` writes.
+    Everything is zlib-compressed and in base64, inside elements that do nothing.
     """
-    titles = [shown_title(node) for _, node in walk(nodes)]
-    whole = json.dumps({"titles": titles, "html": tree(nodes, page_count)})
-    text = base64.b64encode(zlib.compress(whole.encode())).decode()
-    return embedded("script", text, type="text/plain", class_="packed")
+
+    def __init__(self) -> None:
+        self._titles = zlib.compressobj()
+        self._compressed = [self._titles.compress(b"[")]
+        self._separator = b""
+
+    def tree(self, nodes: Sequence[Node], page_count: int) -> Html:
+        """Pack the markup that `tree` writes, and note the titles."""
+        self.note([shown_title(node) for _, node in walk(nodes)])
+        return _inert([zlib.compress(tree(nodes, page_count).encode())], "packed")
+
+    def note(self, titles: Sequence[str]) -> None:
+        """Keep the titles of the next document for the filter."""
+        line = self._separator + json.dumps(titles).encode()
+        self._compressed.append(self._titles.compress(line))
+        self._separator = b","
+
+    def titles(self) -> Html:
+        """Pack the titles of all documents, in their order, as lists in a list."""
+        self._compressed.append(self._titles.compress(b"]") + self._titles.flush())
+        return _inert(self._compressed, "titles")
+
+
+def _inert(data: Sequence[bytes], kind: str) -> Html:
+    text = base64.b64encode(b"".join(data)).decode()
+    return embedded("script", text, type="text/plain", class_=kind)
 
 
 def shown_title(node: Node) -> str:
@@ -61,9 +81,7 @@ def _line(node: Node, page_count: int) -> list[Html | None]:
         h(
             "span",
             h("bdi", shown_title(node), class_="t"),
-            h("span", "degraded: ", ", ".join(codes), class_="flag")
-            if codes
-            else None,
+            h("span", "degraded: ", ", ".join(codes), class_="flag") if codes else None,
             class_="name",
         ),
         h("span", class_="leader", aria_hidden="true"),

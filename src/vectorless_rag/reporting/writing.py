@@ -35,8 +35,7 @@ def write(path: Path, pieces: Iterable[str]) -> int:
         temporary = Path(name)
         try:
             with open(handle, "wb") as file:  # noqa: PTH123  (of a handle)
-                for piece in pieces:
-                    file.write(piece.encode())
+                file.writelines(piece.encode() for piece in pieces)
                 file.flush()
                 os.fsync(file.fileno())
                 length = file.tell()
