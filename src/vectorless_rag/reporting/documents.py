@@ -1,6 +1,6 @@
 """The documents: a line each, and behind it what is current and its tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,6 +26,10 @@ Sections up to which trees are plain markup, which needs no script.
 
 A browser lays out that many in a moment; ten times as many make a phone halt.
 """
+
+
+_CHANGES = 4
+"""Reasons for staleness that a document lists itself."""
 
 
 class Trees(StrEnum):
@@ -190,9 +194,16 @@ def _details(document: DocumentFacts) -> Html:
         marks = ", ".join(f"{code} ×{number}" for code, number in document.degraded)
         pairs.append(("Degraded", marks))
     if document.changes is not None:
-        same = "the current build and settings would make this artifact"
-        pairs.append(("Today", "; ".join(document.changes) or same))
+        pairs.append(("Today", _today(document.changes)))
     return facts(pairs, long="Today")
+
+
+def _today(changes: Sequence[str]) -> str:
+    if not changes:
+        return "the current build and settings would make this artifact"
+    more = len(changes) - _CHANGES
+    named = "; ".join(changes[:_CHANGES])
+    return f"{named}; and {more} more, see Staleness" if more > 0 else named
 
 
 def _unreadable(lost: Unreadable) -> Html:
