@@ -6,11 +6,13 @@ from typing import Any
 from strategies_ledger import attempt, hold, used
 from strategies_tree import sample_provenance, sample_recipe, sample_run
 from vectorless_rag.artifact import Artifact, artifact_of
-from vectorless_rag.errors import Code
+from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.results import IngestResult, Status
+from vectorless_rag.runs import RunFolder
 from vectorless_rag.settings import Settings
 from vectorless_rag.store import Store, Stored
-from vectorless_rag.units import NanoUsd, Sha256
+from vectorless_rag.units import NanoUsd
 from vectorless_rag.wire import Found, Parser
 
 HOSTILE = (
@@ -78,7 +80,7 @@ def spend(settings: Settings, *, price: int = 40_000_000) -> None:
     now = 1_800_000_000_000_000
     with Ledger.open(settings.effective_ledger_url, clock=lambda: now) as book:
         book.set_budget("owner:ann", NanoUsd(5_000_000_000))
-        book.start_attempt(attempt(document_sha256=Sha256("7" * 64)))
+        book.start_attempt(attempt())
         for number, operation in enumerate(("expand", "summary_leaf", "expand")):
             name = f"call-{number}:1"
             book.reserve(hold(name, price and 90_000_000, operation=operation))
@@ -90,7 +92,15 @@ def spend(settings: Settings, *, price: int = 40_000_000) -> None:
         book.reserve(hold("call-9:1", 0, operation="expand"))
         book.void("call-9:1", "rate limit", Code.LLM_RETRY_EXHAUSTED)
         book.end_attempt("attempt-1", "failed", Code.TIMEOUT)
-        book.start_attempt(attempt("attempt-2", document_sha256=Sha256("8" * 64)))
+        book.start_attempt(attempt("attempt-2"))
+
+
+def leave(settings: Settings, name: str, code: Code) -> None:
+    """A document of an earlier run that left no artifact."""
+    result = IngestResult(
+        source=Path(name), status=Status.FAILED, failure=Failure(code=code)
+    )
+    RunFolder(settings.runs_dir, "run-1").add(result)
 
 
 def hostile_folder(root: Path) -> Settings:
@@ -103,6 +113,7 @@ def hostile_folder(root: Path) -> Settings:
     traps = artifact("<b>traps & \u202etxt", [*HOSTILE, LONG])
     publish(store, traps)
     spend(settings)
+    leave(settings, "<i>scan & \u202ex.pdf", Code.SOURCE_NO_TEXT)
     return settings
 
 

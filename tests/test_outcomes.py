@@ -5,11 +5,9 @@ from vectorless_rag.errors import Code
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.outcomes import EndRow, FailedRequests
 from vectorless_rag.ledger.types import Outcome
-from vectorless_rag.units import NanoUsd, Sha256
+from vectorless_rag.units import NanoUsd
 
 pytest_plugins = ["ledger_databases"]
-
-FIRST, SECOND = Sha256("a" * 64), Sha256("b" * 64)
 
 
 def test_an_empty_ledger_ended_nothing(ledger: Ledger) -> None:
@@ -17,39 +15,21 @@ def test_an_empty_ledger_ended_nothing(ledger: Ledger) -> None:
     assert ([], []) == (ledger.ends(), ledger.failed_requests())
 
 
-def test_attempts_are_counted_by_document_and_end(ledger: Ledger, clock: Clock) -> None:
-    """Alike ends of one document are one row with the last moment."""
+def test_attempts_are_counted_by_their_end(ledger: Ledger, clock: Clock) -> None:
+    """Alike ends are one row with the last moment."""
     started = clock.now
-    for number, document in enumerate([FIRST, FIRST, SECOND, SECOND], 1):
-        ledger.start_attempt(attempt(f"attempt-{number}", document_sha256=document))
+    for number in range(1, 5):
+        ledger.start_attempt(attempt(f"attempt-{number}"))
         clock.advance(1)
     ledger.end_attempt("attempt-1", "failed", Code.TIMEOUT)
     ledger.end_attempt("attempt-2", "failed", Code.TIMEOUT)
     ledger.end_attempt("attempt-3", "built")
-    ended = clock.now
+    ended, last = clock.now, started + 3_000_000
 
     assert [
-        EndRow(
-            document_sha256=FIRST,
-            outcome=Outcome.FAILED,
-            code=Code.TIMEOUT,
-            attempts=2,
-            last_us=ended,
-        ),
-        EndRow(
-            document_sha256=SECOND,
-            outcome=Outcome.BUILT,
-            code=None,
-            attempts=1,
-            last_us=ended,
-        ),
-        EndRow(
-            document_sha256=SECOND,
-            outcome=None,
-            code=None,
-            attempts=1,
-            last_us=started + 3_000_000,
-        ),
+        EndRow(outcome=Outcome.BUILT, code=None, attempts=1, last_us=ended),
+        EndRow(outcome=Outcome.FAILED, code=Code.TIMEOUT, attempts=2, last_us=ended),
+        EndRow(outcome=None, code=None, attempts=1, last_us=last),
     ] == ledger.ends()
 
 

@@ -81,6 +81,7 @@ def test_the_object_says_what_the_report_counts(
         "unreadable": 0,
         "sections": 19,
         "degraded": 3,
+        "without_artifact": 1,
         "stale": 3,
         "recipes": 2,
         "patches": 15,
@@ -123,7 +124,9 @@ def test_every_part_says_its_facts(settings: Settings) -> None:
     page = unescape(text_of(make_report(settings)))
     expected = [
         "3 documents.",
-        "2 documents without an artifact",
+        "1 document without an artifact",
+        "<i>scan & \ufffdx.pdf",
+        "Run OCR on it first.",
         "Run again, or raise VECTORLESS_RAG_CALL_TIMEOUT_S.",
         "send every model call through the call boundary",
         "tests/patches/test_0020_strict_json.py::",

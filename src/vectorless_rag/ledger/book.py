@@ -187,7 +187,7 @@ class Ledger(Holding):
         return self._database.read(lambda t: reports.report(t, group))
 
     def ends(self) -> list[outcomes.EndRow]:
-        """Count all attempts by document and by how they ended."""
+        """Count all attempts by how they ended."""
         return self._database.read(outcomes.ends)
 
     def failed_requests(self) -> list[outcomes.FailedRequests]:

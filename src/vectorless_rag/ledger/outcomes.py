@@ -14,18 +14,16 @@ from vectorless_rag.ledger.attempts import RUNNING
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.tables import attempts, holds
 from vectorless_rag.ledger.types import Outcome
-from vectorless_rag.units import Sha256
 
 _ENDS: Final = (
     select(
-        attempts.c.document_sha256,
         attempts.c.state,
         attempts.c.code,
         func.count(),
         func.max(func.coalesce(attempts.c.ended_us, attempts.c.started_us)),
     )
-    .group_by(attempts.c.document_sha256, attempts.c.state, attempts.c.code)
-    .order_by(attempts.c.document_sha256, attempts.c.state, attempts.c.code)
+    .group_by(attempts.c.state, attempts.c.code)
+    .order_by(attempts.c.state, attempts.c.code)
 )
 
 _FAILED: Final = (
@@ -38,9 +36,7 @@ _FAILED: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class EndRow:
-    """Attempts at one document that ended alike."""
-
-    document_sha256: Sha256
+    """Attempts that ended alike."""
 
     outcome: Outcome | None
     """None: they have not ended."""
@@ -66,16 +62,15 @@ class FailedRequests:
 
 
 def ends(transaction: Transaction) -> list[EndRow]:
-    """Count all attempts by document and by how they ended."""
+    """Count all attempts by how they ended."""
     return [
         EndRow(
-            document_sha256=Sha256(document),
             outcome=None if state == RUNNING else Outcome(state),
             code=Code(code) if code else None,
             attempts=count,
             last_us=last,
         )
-        for document, state, code, count, last in transaction.rows(_ENDS)
+        for state, code, count, last in transaction.rows(_ENDS)
     ]
 
 

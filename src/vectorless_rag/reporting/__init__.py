@@ -41,6 +41,7 @@ class Written:
             "unreadable": len(facts.unreadable),
             "sections": facts.node_count,
             "degraded": sum(document.degraded_nodes for document in facts.documents),
+            "without_artifact": len(facts.left),
             "stale": None if facts.code.configuration is None else len(facts.stale),
             "recipes": len(facts.recipes),
             "patches": len(facts.code.patches),
@@ -75,7 +76,7 @@ def make_report(settings: Settings, path: Path | None = None) -> Written:
     shelf = Shelf.for_facts(facts, Store(settings.store_dir))
     target = path or settings.data_dir / "report.html"
     size = write(target, page(facts, shelf))
-    return Written(path=target, size_bytes=size, trees=shelf.trees, facts=facts)
+    return Written(path=target, size_bytes=size, trees=shelf.form, facts=facts)
 
 
 __all__ = ["Trees", "Written", "make_report"]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from vectorless_rag.audit import Finding, Verdict
 from vectorless_rag.errors import FAILURES, Code
-from vectorless_rag.ledger.outcomes import EndRow
 from vectorless_rag.reporting.facts import Facts, FailureFacts, LedgerFacts
 from vectorless_rag.reporting.markup import Child, Html, cut, h
 from vectorless_rag.reporting.spelling import (
@@ -13,8 +12,10 @@ from vectorless_rag.reporting.spelling import (
     plural,
     section,
     table,
+    when,
     when_us,
 )
+from vectorless_rag.runs import Ended
 
 _LISTED = 500
 """Lines of one list; the rest is counted."""
@@ -38,16 +39,14 @@ def _failures(report: Facts) -> Iterator[Html]:
         yield h("p", "No attempt, no request and no section failed.", class_="good")
         return
     yield h("ul", [_failure(failure) for failure in report.failures], class_="failures")
-    if report.unbuilt:
-        documents = len({end.document_sha256 for end in report.unbuilt})
-        yield folded(
-            f"{plural(documents, 'document')} without an artifact",
-            _unbuilt(report.unbuilt),
-        )
+    if report.left:
+        title = f"{plural(len(report.left), 'document')} without an artifact"
+        yield folded(title, _left(report.left))
 
 
 def _failure(failure: FailureFacts) -> Html:
     counts = [
+        plural(failure.documents, "document") if failure.documents else None,
         plural(failure.attempts, "attempt") if failure.attempts else None,
         plural(failure.requests, "request") if failure.requests else None,
         plural(failure.marks, "section mark") if failure.marks else None,
@@ -58,7 +57,7 @@ def _failure(failure: FailureFacts) -> Html:
     return h(
         "li",
         h("p", h("code", failure.code), h("span", line, class_="line"), class_="head"),
-        _advice(failure.code) if failure.attempts or failure.marks else _retried(),
+        _retried() if failure.only_requests else _advice(failure.code),
     )
 
 
@@ -75,20 +74,21 @@ def _advice(code: str) -> Html:
     return h("p", kind.meaning, " ", h("b", kind.advice), class_="advice")
 
 
-def _unbuilt(ends: Sequence[EndRow]) -> list[Html]:
+def _left(left: Sequence[Ended]) -> list[Html]:
     lines = [
         (
-            digest(end.document_sha256),
-            end.code.value if end.code else "has not ended",
-            when_us(end.last_us),
-            end.attempts,
+            h("bdi", cut(ended.path.name, _LONGEST)),
+            h("code", ended.code or "has not ended"),
+            when(ended.at),
         )
-        for end in ends[:_LISTED]
+        for ended in left[:_LISTED]
     ]
-    heads = ("document", "ended with", "last", "attempts")
     caption = "Documents without an artifact"
-    whole = [table(heads, lines, caption=caption, numbers=1)]
-    return [*whole, *_more(len(ends))]
+    return [
+        table(("document", "ended with", "when"), lines, caption=caption),
+        h("p", "`vectorless-rag failures retry` ingests them again.", class_="note"),
+        *_more(len(left)),
+    ]
 
 
 def verification(report: Facts) -> Html:

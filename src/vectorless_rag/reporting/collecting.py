@@ -13,7 +13,7 @@ from vectorless_rag.audit import verify_store
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.outcomes import FailedRequests
-from vectorless_rag.ledger.types import By, Outcome
+from vectorless_rag.ledger.types import By
 from vectorless_rag.recipe import Configuration, Recipe, explain
 from vectorless_rag.reporting.facts import (
     CodeFacts,
@@ -26,6 +26,7 @@ from vectorless_rag.reporting.facts import (
 )
 from vectorless_rag.reporting.patches import patches_of
 from vectorless_rag.running import running_code
+from vectorless_rag.runs import Ended, unfinished
 from vectorless_rag.settings import Settings
 from vectorless_rag.store import Store, Stored
 from vectorless_rag.tree import count, walk
@@ -54,7 +55,7 @@ def collect(settings: Settings, *, now: datetime) -> Facts:
     documents = [entry for entry in entries if isinstance(entry, DocumentFacts)]
     documents.sort(key=lambda document: document.activated_at, reverse=True)
     ledger, failed = _ledger(settings)
-    built = set(store.chain.documents())
+    left = unfinished(settings.runs_dir)
     return Facts(
         made_at=now,
         version=vectorless_rag.__version__,
@@ -63,12 +64,8 @@ def collect(settings: Settings, *, now: datetime) -> Facts:
         documents=tuple(documents),
         unreadable=tuple(entry for entry in entries if isinstance(entry, Unreadable)),
         recipes=_recipes(documents, code.configuration),
-        failures=_failures(ledger, failed, documents),
-        unbuilt=tuple(
-            end
-            for end in ledger.ends
-            if end.document_sha256 not in built and end.outcome is not Outcome.BUILT
-        ),
+        failures=_failures(ledger, failed, documents, left),
+        left=tuple(left),
         ledger=ledger,
         findings=tuple(verify_store(store)),
     )
@@ -197,6 +194,7 @@ def _failures(
     ledger: LedgerFacts,
     failed: Sequence[FailedRequests],
     documents: Sequence[DocumentFacts],
+    left: Sequence[Ended],
 ) -> tuple[FailureFacts, ...]:
     attempts: Counter[str] = Counter()
     requests: Counter[str] = Counter()
@@ -211,10 +209,12 @@ def _failures(
         last[row.code] = max(last.get(row.code, 0), row.last_us)
     for document in documents:
         marks.update(dict(document.degraded))
-    codes = attempts.keys() | requests.keys() | marks.keys()
+    lost = Counter(ended.code for ended in left if ended.code is not None)
+    codes = attempts.keys() | requests.keys() | marks.keys() | lost.keys()
     facts = [
         FailureFacts(
             code=str(code),
+            documents=lost[code],
             attempts=attempts[code],
             requests=requests[code],
             marks=marks[code],
@@ -222,4 +222,6 @@ def _failures(
         )
         for code in codes
     ]
-    return tuple(sorted(facts, key=lambda f: (-f.attempts, -f.marks, f.code)))
+    return tuple(
+        sorted(facts, key=lambda f: (-f.documents, -f.attempts, -f.marks, f.code))
+    )

@@ -47,13 +47,13 @@ class Shelf:
     """Where trees come from, and how they are to be written."""
 
     store: Store
-    trees: Trees
+    form: Trees
 
     @classmethod
     def for_facts(cls, facts: Facts, store: Store) -> "Shelf":
         """Choose by the number of sections."""
         few = facts.node_count <= INLINE_NODES
-        return cls(store=store, trees=Trees.INLINE if few else Trees.PACKED)
+        return cls(store=store, form=Trees.INLINE if few else Trees.PACKED)
 
     def tree(self, document: DocumentFacts, packing: trees.Packing) -> Html:
         """Write one document's tree; where that cannot be read, why."""
@@ -62,7 +62,7 @@ class Shelf:
         except VectorlessRagError as error:
             packing.note([])
             return h("p", error.failure.message, class_="bad")
-        inline = self.trees is Trees.INLINE
+        inline = self.form is Trees.INLINE
         return (trees.tree if inline else packing.tree)(nodes, document.page_count)
 
 
@@ -74,7 +74,7 @@ def documents(report: Facts, shelf: Shelf) -> Iterator[Html]:
         yield h("p", "No document was ever ingested.", class_="none")
     else:
         yield _filter()
-    if shelf.trees is Trees.PACKED:
+    if shelf.form is Trees.PACKED:
         yield h(
             "noscript",
             h(
@@ -91,7 +91,7 @@ def documents(report: Facts, shelf: Shelf) -> Iterator[Html]:
         yield _unreadable(lost)
     for document in report.documents:
         yield _document(document, shelf.tree(document, packing))
-    if shelf.trees is Trees.PACKED:
+    if shelf.form is Trees.PACKED:
         yield packing.titles()
     yield h("p", "No document and no section matches.", id="nothing", hidden=True)
     yield Html("</section>")

@@ -9,6 +9,7 @@ from vectorless_rag.errors import Failure
 from vectorless_rag.ledger.outcomes import EndRow
 from vectorless_rag.ledger.types import Budget, Outcome, ReportRow
 from vectorless_rag.recipe import Configuration
+from vectorless_rag.runs import Ended
 from vectorless_rag.store import Stored
 from vectorless_rag.units import NanoUsd, Sha256
 
@@ -113,6 +114,9 @@ class FailureFacts:
     """What went wrong under one code."""
 
     code: str
+    documents: int = 0
+    """Documents whose last ingest ended so."""
+
     attempts: int = 0
     requests: int = 0
 
@@ -121,6 +125,11 @@ class FailureFacts:
 
     last_us: int | None = None
     """When an attempt or a request last failed so."""
+
+    @property
+    def only_requests(self) -> bool:
+        """Whether asking again helped each time."""
+        return not (self.documents or self.attempts or self.marks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +183,8 @@ class Facts:
     unreadable: tuple[Unreadable, ...]
     recipes: tuple[RecipeFacts, ...]
     failures: tuple[FailureFacts, ...]
-    unbuilt: tuple[EndRow, ...]
-    """How attempts at documents that have no artifact ended."""
+    left: tuple[Ended, ...]
+    """Documents whose last ingest left no artifact."""
 
     ledger: LedgerFacts
     findings: tuple[Finding, ...]

@@ -74,9 +74,8 @@ def _attention(report: Facts) -> Iterator[Html]:
         yield _point("checks", "the ledger could not be read", "bad")
     if report.code.failure is not None:
         yield _point("checks", "there is no sound build", "bad")
-    if report.unbuilt:
-        failed = len({end.document_sha256 for end in report.unbuilt})
-        words = f"{plural(failed, 'document')} without an artifact"
+    if report.left:
+        words = f"{plural(len(report.left), 'document')} without an artifact"
         yield _point("failures", words, "warn")
     if report.stale:
         words = f"{plural(len(report.stale), 'artifact')} stale"
