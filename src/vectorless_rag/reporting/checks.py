@@ -10,6 +10,7 @@ from vectorless_rag.reporting.spelling import (
     digest,
     folded,
     plural,
+    prose,
     section,
     table,
     when,
@@ -71,7 +72,7 @@ def _advice(code: str) -> Html:
         words = "A mark of the tree builder: this part of a section fell back."
         return h("p", words)
     kind = FAILURES[Code(code)]
-    return h("p", kind.meaning, " ", h("b", kind.advice), class_="advice")
+    return h("p", kind.meaning, " ", h("b", prose(kind.advice)), class_="advice")
 
 
 def _left(left: Sequence[Ended]) -> list[Html]:
@@ -86,7 +87,7 @@ def _left(left: Sequence[Ended]) -> list[Html]:
     caption = "Documents without an artifact"
     return [
         table(("document", "ended with", "when"), lines, caption=caption),
-        h("p", "`vectorless-rag failures retry` ingests them again.", class_="note"),
+        h("p", prose("`vectorless-rag failures retry` ingests them again.")),
         *_more(len(left)),
     ]
 
@@ -126,7 +127,7 @@ def _findings(title: str, found: Sequence[Finding]) -> Html:
 
 def _ledger(ledger: LedgerFacts) -> Iterator[Html]:
     if ledger.failure is not None:
-        yield h("p", ledger.failure.message, class_="bad")
+        yield h("p", prose(ledger.failure.message), class_="bad")
     elif not ledger.present:
         yield h("p", "There is no ledger yet.", class_="none")
     elif ledger.problems:
@@ -140,13 +141,13 @@ def _ledger(ledger: LedgerFacts) -> Iterator[Html]:
     if running := ledger.count(None):
         words = f"{plural(running, 'attempt')} not ended: at work, or killed."
         advice = "`vectorless-rag ledger reconcile` settles what the dead left."
-        yield h("p", words, " ", advice, class_="note")
+        yield h("p", words, " ", prose(advice), class_="note")
 
 
 def _build(report: Facts) -> Html:
     code = report.code
     if code.failure is not None or code.configuration is None:
-        return h("p", code.failure.message if code.failure else "", class_="bad")
+        return h("p", prose(code.failure.message if code.failure else ""), class_="bad")
     options = code.configuration
     return h(
         "p",

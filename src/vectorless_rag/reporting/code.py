@@ -11,7 +11,14 @@ from vectorless_rag.reporting.facts import (
     RecipeFacts,
 )
 from vectorless_rag.reporting.markup import Child, Html, cut, h
-from vectorless_rag.reporting.spelling import digest, facts, folded, plural, section
+from vectorless_rag.reporting.spelling import (
+    digest,
+    facts,
+    folded,
+    plural,
+    prose,
+    section,
+)
 from vectorless_rag.reporting.trees import LONGEST_TITLE
 
 _NAMED = 200
@@ -27,7 +34,9 @@ def _staleness(report: Facts) -> Iterator[Html]:
     now = report.code.configuration
     if now is None:
         why = report.code.failure.message if report.code.failure else ""
-        yield h("p", "Unknown: there is no sound build to ask. ", why, class_="bad")
+        yield h(
+            "p", "Unknown: there is no sound build to ask. ", prose(why), class_="bad"
+        )
         return
     yield h(
         "p",
@@ -95,7 +104,9 @@ def _option(value: object) -> Child:
 def patches(code: CodeFacts) -> Html:
     """List the patches, what breaks without each, and what proves it."""
     if not code.patches and code.failure is not None:
-        return section("patches", "Patches", h("p", code.failure.message, class_="bad"))
+        return section(
+            "patches", "Patches", h("p", prose(code.failure.message), class_="bad")
+        )
     intro = h(
         "p",
         "Applied to the pinned PageIndex, in this order. Each says what breaks"

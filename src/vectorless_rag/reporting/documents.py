@@ -15,6 +15,7 @@ from vectorless_rag.reporting.spelling import (
     lasted,
     money,
     plural,
+    prose,
     size,
     when,
 )
@@ -79,8 +80,10 @@ def documents(report: Facts, shelf: Shelf) -> Iterator[Html]:
             "noscript",
             h(
                 "p",
-                "This report is so large that its trees open only with scripts"
-                " enabled; `vectorless-rag show` prints one in a terminal.",
+                prose(
+                    "This report is so large that its trees open only with scripts"
+                    " enabled; `vectorless-rag show` prints one in a terminal."
+                ),
                 class_="bad",
             ),
         )

@@ -67,6 +67,12 @@ def lasted(wall_ms: int) -> str:
     return f"{minutes} min {rest} s"
 
 
+def prose(text: str) -> list[Child]:
+    """Show what stands between backquotes as code: commands a person may type."""
+    parts = text.split("`")
+    return [h("code", part) if odd % 2 else part for odd, part in enumerate(parts)]
+
+
 def digest(value: str) -> Html:
     """Show the start of a digest; the whole is in its tooltip."""
     return h("code", value[:_SHOWN_DIGITS], title=value)

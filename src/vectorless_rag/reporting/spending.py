@@ -132,15 +132,15 @@ def _figure(title: str, plot: Html, values: Html, *, unsure: bool) -> Html:
 
 
 def _sums(by: str, rows: Sequence[ReportRow]) -> Html:
-    heads = (by, "requests", "prompt", "completion", "cost", "in it at hold")
+    heads = (by, "cost", "in it at hold", "requests", "prompt", "completion")
     lines = [
         (
             row.key,
+            money(row.cost_nano),
+            money(row.guessed_nano),
             row.calls,
             row.prompt_tokens,
             row.completion_tokens,
-            money(row.cost_nano),
-            money(row.guessed_nano),
         )
         for row in rows
     ]
