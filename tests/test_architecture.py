@@ -16,7 +16,7 @@ ORDER = [
     "prices", "ledger", "tracing_ids", "pageindex_runtime", "run_pageindex", "upstream",
     "records", "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store",
     "audit", "launch", "results", "running", "attempts", "pipeline",
-    "pageindex_adapter", "corpus", "inputs", "runs", "cli",
+    "pageindex_adapter", "corpus", "inputs", "runs", "reporting", "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

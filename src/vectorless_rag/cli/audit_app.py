@@ -1,10 +1,11 @@
 """Commands of ``audit``, ``artifact`` and ``store``, as a person types them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vectorless_rag.cli import auditing, comparing, storing
+from vectorless_rag.cli import auditing, comparing, reporting, storing
 from vectorless_rag.cli.options import (
     WHAT_NAMES,
     AsJson,
@@ -61,6 +62,25 @@ def audit_verify(
         sample=sample,
         as_json=json,
     )
+
+
+@audit.command("report")
+def audit_report(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="The file; report.html in the data folder without it."),
+    ] = None,
+    *,
+    html: Annotated[bool, typer.Option("--html", help="As one HTML file.")] = False,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """
+    Write what a data folder holds, cost and lacks, as a page to look at.
+
+    Example: vectorless-rag audit report --html
+    """
+    return reporting.report(load(data_dir=data_dir), file, html=html, as_json=json)
 
 
 @audit.command("stale")

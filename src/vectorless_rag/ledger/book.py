@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.ledger import attempts, audit, budgets, reports, reservations
+from vectorless_rag.ledger import (
+    attempts,
+    audit,
+    budgets,
+    outcomes,
+    reports,
+    reservations,
+)
 from vectorless_rag.ledger.backends import backend
 from vectorless_rag.ledger.connection import Database, Transaction
 from vectorless_rag.ledger.faults import conflict
@@ -179,6 +186,14 @@ class Ledger(Holding):
         """
         group = By(by)
         return self._database.read(lambda t: reports.report(t, group))
+
+    def ends(self) -> list[outcomes.EndRow]:
+        """Count all attempts by how they ended."""
+        return self._database.read(outcomes.ends)
+
+    def failed_requests(self) -> list[outcomes.FailedRequests]:
+        """Count all failed requests by their code."""
+        return self._database.read(outcomes.failed_requests)
 
     def check(self) -> list[str]:
         """
