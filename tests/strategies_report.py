@@ -1,11 +1,12 @@
 """Data folders for reports: sound, spent, hostile and large."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from strategies_ledger import attempt, hold, used
 from strategies_tree import sample_provenance, sample_recipe, sample_run
-from vectorless_rag.artifact import Artifact, artifact_of
+from vectorless_rag.artifact import Artifact, RunUsage, artifact_of
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.results import IngestResult, Status
@@ -69,8 +70,33 @@ def artifact(document: str, sections: list[str], **options: Any) -> Artifact:
     )
 
 
-def publish(store: Store, made: Artifact, *, rebuild: bool = False) -> Stored:
-    run = sample_run(made.recipe, f"attempt-{made.artifact_id[:12]}")
+NOTHING = RunUsage.of(
+    calls=0,
+    prompt_tokens=0,
+    completion_tokens=0,
+    cost_nano_usd=0,
+    by_state={},
+    by_operation={},
+)
+
+
+def publish(settings: Settings, made: Artifact, *, rebuild: bool = False) -> Stored:
+    """Publish an artifact of a run that cost nothing, and enter it in the ledger."""
+    sample = sample_run(made.recipe, f"attempt-{made.artifact_id[:12]}")
+    run = replace(sample, usage=NOTHING)
+    with Ledger.open(settings.effective_ledger_url) as book:
+        book.start_attempt(
+            attempt(
+                run.attempt_id,
+                run_id=run.run_id,
+                owner=run.owner,
+                document_sha256=made.recipe.document_sha256,
+                recipe_hash=run.recipe_hash,
+                model=made.recipe.configuration.model,
+            )
+        )
+        book.end_attempt(run.attempt_id, "built", None)
+    store = Store(settings.store_dir)
     return store.publish(made, run, sample_provenance(), rebuild=rebuild).stored
 
 
@@ -106,12 +132,11 @@ def leave(settings: Settings, name: str, code: Code) -> None:
 def hostile_folder(root: Path) -> Settings:
     """Two ordinary documents, one that is all traps, and some spend."""
     settings = Settings.load(data_dir=root)
-    store = Store(settings.store_dir)
-    publish(store, artifact("apples", ["Blue ones"]))
-    publish(store, artifact("apples", ["Red ones", "Green ones"]), rebuild=True)
-    publish(store, artifact("pears", ["Soft ones"], model="openai/a-model"))
+    publish(settings, artifact("apples", ["Blue ones"]))
+    publish(settings, artifact("apples", ["Red ones", "Green ones"]), rebuild=True)
+    publish(settings, artifact("pears", ["Soft ones"], model="openai/a-model"))
     traps = artifact("<b>traps & \u202etxt", [*HOSTILE, LONG])
-    publish(store, traps)
+    publish(settings, traps)
     spend(settings)
     leave(settings, "<i>scan & \u202ex.pdf", Code.SOURCE_NO_TEXT)
     return settings
@@ -120,8 +145,7 @@ def hostile_folder(root: Path) -> Settings:
 def large_folder(root: Path, *, documents: int, sections: int) -> Settings:
     """More sections than a page can hold as markup."""
     settings = Settings.load(data_dir=root)
-    store = Store(settings.store_dir)
     for number in range(documents):
         titles = [f"Part {n} of {number}" for n in range(sections)]
-        publish(store, artifact(f"book-{number}", [*titles, *HOSTILE]))
+        publish(settings, artifact(f"book-{number}", [*titles, *HOSTILE]))
     return settings

@@ -277,7 +277,7 @@ def test_what_would_be_made_again_is_not_stale(tmp_path: Path) -> None:
 
     settings = Settings.load(data_dir=tmp_path / "data")
     options = dict(running_code(settings).configuration.to_json())
-    publish(Store(settings.store_dir), artifact("apples", ["Red"], **options))
+    publish(settings, artifact("apples", ["Red"], **options))
     written = make_report(settings)
     page = text_of(written)
 

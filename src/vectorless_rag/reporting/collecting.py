@@ -9,12 +9,19 @@ from pathlib import Path
 import vectorless_rag
 from vectorless_rag import upstream
 from vectorless_rag.artifact import Artifact, read_artifact
-from vectorless_rag.audit import verify_store
+from vectorless_rag.audit import (
+    Verdict,
+    changes,
+    sound_artifacts,
+    verify_bills,
+    verify_ledger,
+    verify_store,
+)
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.outcomes import FailedRequests
 from vectorless_rag.ledger.types import By
-from vectorless_rag.recipe import Configuration, Recipe, explain
+from vectorless_rag.recipe import Configuration, Difference
 from vectorless_rag.reporting.facts import (
     CodeFacts,
     DocumentFacts,
@@ -54,7 +61,7 @@ def collect(settings: Settings, *, now: datetime) -> Facts:
     entries = list(_documents(store, code.configuration, patches))
     documents = [entry for entry in entries if isinstance(entry, DocumentFacts)]
     documents.sort(key=lambda document: document.activated_at, reverse=True)
-    ledger, failed = _ledger(settings)
+    ledger, failed = _ledger(settings, store)
     left = unfinished(settings.runs_dir)
     return Facts(
         made_at=now,
@@ -82,7 +89,7 @@ def read_unaltered(store: Store, stored: Stored) -> Artifact:
 
 
 def _documents(
-    store: Store, now: Configuration | None, patches: Mapping[str, str] | None
+    store: Store, now: Configuration | None, patches: Mapping[str, str]
 ) -> Iterator[DocumentFacts | Unreadable]:
     for document in store.chain.documents():
         try:
@@ -95,7 +102,7 @@ def _document(
     store: Store,
     document: Sha256,
     now: Configuration | None,
-    patches: Mapping[str, str] | None,
+    patches: Mapping[str, str],
 ) -> DocumentFacts:
     activation = next(store.chain.newest_first(document), None)
     if activation is None:
@@ -117,48 +124,39 @@ def _document(
         route=artifact.route,
         activated_at=activation.activated_at,
         activations=len(store.chain.numbers(document)),
-        changes=None if now is None else _changes(stored, now, patches),
+        changes=None if now is None else _words(changes(stored, now, patches)),
     )
 
 
-def _changes(
-    stored: Stored, now: Configuration, patches: Mapping[str, str] | None
-) -> tuple[str, ...]:
-    wanted = Recipe(configuration=now, document_sha256=stored.document_sha256)
-    found = explain(
-        stored.manifest.recipe,
-        wanted,
-        patches_before=stored.manifest.patches,
-        patches_after=patches,
-    )
-    # Prose may change without the code: only a changed key makes an artifact stale.
-    same = wanted.recipe_hash == stored.recipe_hash
-    return () if same else tuple(difference.words for difference in found)
+def _words(differences: Sequence[Difference]) -> tuple[str, ...]:
+    return tuple(difference.words for difference in differences)
 
 
-def _code(settings: Settings) -> tuple[CodeFacts, Mapping[str, str] | None]:
+def _code(settings: Settings) -> tuple[CodeFacts, Mapping[str, str]]:
     """Return what runs here, and the digest of each of its patches."""
     try:
         patches = patches_of(upstream.resources_root())
     except VectorlessRagError as error:
-        return CodeFacts(configuration=None, failure=error.failure, patches=()), None
+        return CodeFacts(configuration=None, failure=error.failure, patches=()), {}
     try:
         code = running_code(settings)
     except VectorlessRagError as error:
         broken = CodeFacts(configuration=None, failure=error.failure, patches=patches)
-        return broken, None
+        return broken, {}
     digests = {patch.file: patch.sha256 for patch in code.record.patches}
     facts = CodeFacts(configuration=code.configuration, failure=None, patches=patches)
     return facts, digests
 
 
-def _ledger(settings: Settings) -> tuple[LedgerFacts, Sequence[FailedRequests]]:
+def _ledger(
+    settings: Settings, store: Store
+) -> tuple[LedgerFacts, Sequence[FailedRequests]]:
     if settings.ledger_url is None and not _ledger_file(settings).exists():
         return LedgerFacts(present=False), ()
     try:
         with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
             facts = LedgerFacts(
-                problems=tuple(ledger.check()),
+                problems=tuple(_contradictions(store, ledger)),
                 by_operation=tuple(ledger.report(By.OPERATION)),
                 by_day=tuple(ledger.report(By.DAY)),
                 by_model=tuple(ledger.report(By.MODEL)),
@@ -173,6 +171,13 @@ def _ledger(settings: Settings) -> tuple[LedgerFacts, Sequence[FailedRequests]]:
             return facts, ledger.failed_requests()
     except VectorlessRagError as error:
         return LedgerFacts(failure=error.failure), ()
+
+
+def _contradictions(store: Store, ledger: Ledger) -> Iterator[str]:
+    """Yield what the ledger says against itself, and against the run records."""
+    bills = verify_bills(store, ledger, sound_artifacts(store))
+    found = [*verify_ledger(ledger), *bills]
+    yield from (f"{f.file}: {f.what}" for f in found if f.verdict is Verdict.MISMATCH)
 
 
 def _ledger_file(settings: Settings) -> Path:
