@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 import vectorless_rag
-from vectorless_rag.cli import (
-    accounting,
-    artifacts,
-    audit_app,
-    code_app,
-    doctoring,
-    failing,
-    ingesting,
-)
+from vectorless_rag.cli import audit_app, code_app
 from vectorless_rag.cli.options import AsJson, DataDir, Named, load
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import By
@@ -155,6 +147,8 @@ def ingest(
 
     Example: vectorless-rag ingest papers/ --jobs 4 --model openai/gpt-4o-mini
     """
+    from vectorless_rag.cli import ingesting
+
     settings = load(
         jobs=jobs,
         mode=mode,
@@ -180,6 +174,8 @@ def failures_ls(
     *, of_class: OfClass = None, data_dir: DataDir = None, json: AsJson = False
 ) -> int:
     """List documents whose last ingest left no artifact."""
+    from vectorless_rag.cli import failing
+
     return failing.ls(load(data_dir=data_dir), of_class, as_json=json)
 
 
@@ -197,6 +193,8 @@ def failures_retry(
 
     Example: vectorless-rag failures retry --class retryable --jobs 4
     """
+    from vectorless_rag.cli import failing, ingesting
+
     settings = load(jobs=jobs, data_dir=data_dir)
     wanted = ingesting.Wanted(
         jobs=settings.jobs, rebuild=False, as_json=json, quiet=quiet, run_id=None
@@ -233,6 +231,8 @@ def show(
 
     Example: vectorless-rag show paper.pdf --pages 3-5
     """
+    from vectorless_rag.cli import artifacts
+
     return artifacts.show(name, load(data_dir=data_dir), pages=pages, as_json=json)
 
 
@@ -248,12 +248,16 @@ def ledger_report(
 
     Example: vectorless-rag ledger report --by model
     """
+    from vectorless_rag.cli import accounting
+
     return accounting.report(load(data_dir=data_dir), by, as_json=json)
 
 
 @_ledger.command("verify")
 def ledger_verify(*, data_dir: DataDir = None, json: AsJson = False) -> int:
     """Check that every hold is closed or leased and that all sums agree."""
+    from vectorless_rag.cli import accounting
+
     return accounting.verify(load(data_dir=data_dir), as_json=json)
 
 
@@ -271,6 +275,8 @@ def ledger_reconcile(
     json: AsJson = False,
 ) -> int:
     """Expire holds whose lease ran out, and post usage that turned up late."""
+    from vectorless_rag.cli import accounting
+
     return accounting.reconcile(load(data_dir=data_dir), late, as_json=json)
 
 
@@ -289,6 +295,8 @@ def budget_set(
 
     Example: vectorless-rag budget set owner:local 25
     """
+    from vectorless_rag.cli import accounting
+
     return accounting.set_budget(load(data_dir=data_dir), budget, limit_usd)
 
 
@@ -302,10 +310,14 @@ def budget_show(
     json: AsJson = False,
 ) -> int:
     """Print limits, what is held and what is spent."""
+    from vectorless_rag.cli import accounting
+
     return accounting.show_budgets(load(data_dir=data_dir), budget, as_json=json)
 
 
 @_app.command()
 def doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
     """Say what is installed, built, configured and reachable."""
+    from vectorless_rag.cli import doctoring
+
     return doctoring.doctor(load(data_dir=data_dir), as_json=json)

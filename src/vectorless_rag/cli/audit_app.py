@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from vectorless_rag.cli import auditing, comparing, reporting, storing
 from vectorless_rag.cli.options import (
     WHAT_NAMES,
     AsJson,
     DataDir,
+    Format,
     Named,
     WithApiBase,
     WithMode,
@@ -55,6 +55,8 @@ def audit_verify(
 
     Example: vectorless-rag audit verify --sample 20
     """
+    from vectorless_rag.cli import auditing
+
     return auditing.verify(
         names or [],
         load(data_dir=data_dir),
@@ -80,6 +82,8 @@ def audit_report(
 
     Example: vectorless-rag audit report --html
     """
+    from vectorless_rag.cli import reporting
+
     return reporting.report(load(data_dir=data_dir), file, html=html, as_json=json)
 
 
@@ -100,6 +104,8 @@ def audit_stale(
 
     Example: vectorless-rag audit stale --model openai/gpt-4o-mini
     """
+    from vectorless_rag.cli import auditing
+
     settings = load(mode=mode, model=model, api_base=api_base, data_dir=data_dir)
     return auditing.stale(settings, as_json=json)
 
@@ -109,9 +115,9 @@ def audit_provenance(
     name: Named,
     *,
     spelled: Annotated[
-        auditing.Format,
+        Format,
         typer.Option("--format", help="An in-toto Statement, or CycloneDX 1.6."),
-    ] = auditing.Format.IN_TOTO,
+    ] = Format.IN_TOTO,
     data_dir: DataDir = None,
 ) -> int:
     """
@@ -119,6 +125,8 @@ def audit_provenance(
 
     Example: vectorless-rag audit provenance paper.pdf --format cyclonedx
     """
+    from vectorless_rag.cli import auditing
+
     return auditing.provenance(name, load(data_dir=data_dir), spelled=spelled)
 
 
@@ -138,6 +146,8 @@ def artifact_diff(
 
     Example: vectorless-rag artifact diff 5d2ec6eb 48c9a7bf
     """
+    from vectorless_rag.cli import comparing
+
     return comparing.diff(
         before,
         after,
@@ -154,6 +164,8 @@ def store_doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
 
     In a scratch folder that is removed. Exit status 10 if a promise is broken.
     """
+    from vectorless_rag.cli import storing
+
     return storing.doctor(load(data_dir=data_dir), as_json=json)
 
 
@@ -167,4 +179,6 @@ def store_gc(
     json: AsJson = False,
 ) -> int:
     """List what no activation reaches. Nothing is deleted, now or ever."""
+    from vectorless_rag.cli import storing
+
     return storing.gc(load(data_dir=data_dir), dry_run=dry_run, as_json=json)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 
 from vectorless_rag import upstream
@@ -22,6 +21,7 @@ from vectorless_rag.audit import (
 )
 from vectorless_rag.cli.accounting import ledger_if_there
 from vectorless_rag.cli.artifacts import find
+from vectorless_rag.cli.options import Format
 from vectorless_rag.cli.printing import console, labelled, marked, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.running import running_code
@@ -37,13 +37,6 @@ _STATES = {
     Verdict.UNDECIDED: "undecided",
     Verdict.NOTE: "note",
 }
-
-
-class Format(StrEnum):
-    """How provenance is spelled."""
-
-    IN_TOTO = "in-toto"
-    CYCLONEDX = "cyclonedx"
 
 
 def verify(

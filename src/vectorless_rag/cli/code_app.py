@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from vectorless_rag.cli import artifacts, building, explaining
 from vectorless_rag.cli.options import (
     AsJson,
     DataDir,
@@ -23,6 +22,8 @@ upstream = typer.Typer(help="The pinned, patched PageIndex.", no_args_is_help=Tr
 @recipe.command("show")
 def recipe_show(name: Named, *, data_dir: DataDir = None, json: AsJson = False) -> int:
     """Print every input that decided an artifact, and its cost."""
+    from vectorless_rag.cli import artifacts
+
     return artifacts.show_recipe(name, load(data_dir=data_dir), as_json=json)
 
 
@@ -48,6 +49,8 @@ def recipe_explain(
 
     Example: vectorless-rag recipe explain paper.pdf --model openai/gpt-4o-mini
     """
+    from vectorless_rag.cli import explaining
+
     settings = load(mode=mode, model=model, api_base=api_base, data_dir=data_dir)
     return explaining.explain_recipes(name, other, settings, as_json=json)
 
@@ -55,6 +58,8 @@ def recipe_explain(
 @upstream.command("fetch")
 def upstream_fetch() -> int:
     """Fetch the pinned release into vendor/ and verify it."""
+    from vectorless_rag.cli import building
+
     return building.fetch()
 
 
@@ -63,6 +68,8 @@ def upstream_build(
     dest: Annotated[Path | None, typer.Argument(help="Folder to build.")] = None,
 ) -> int:
     """Fetch, verify and patch the pinned release."""
+    from vectorless_rag.cli import building
+
     return building.build(load(), dest)
 
 
@@ -71,6 +78,8 @@ def upstream_verify(
     dest: Annotated[Path | None, typer.Argument(help="Folder that was built.")] = None,
 ) -> int:
     """Compare every file of a build with its record."""
+    from vectorless_rag.cli import building
+
     return building.verify(load(), dest)
 
 
@@ -88,4 +97,6 @@ def upstream_why(
 
     Example: vectorless-rag upstream why page_index_classic.py:552
     """
+    from vectorless_rag.cli import building
+
     return building.why(place, load(), as_json=json)

@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,14 @@ import typer
 
 from vectorless_rag import events
 from vectorless_rag.settings import Mode, Settings
+
+
+class Format(StrEnum):
+    """How provenance is spelled."""
+
+    IN_TOTO = "in-toto"
+    CYCLONEDX = "cyclonedx"
+
 
 DataDir = Annotated[
     Path | None,
