@@ -3,16 +3,14 @@
 import re
 import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import vectorless_rag
-from vectorless_rag.cli import audit_app, code_app
+from vectorless_rag.cli import audit_app, code_app, ledger_app
 from vectorless_rag.cli.options import AsJson, DataDir, Named, load
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.ledger.types import By
 from vectorless_rag.settings import Mode
 
 _app = typer.Typer(
@@ -23,17 +21,13 @@ _app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_ledger = typer.Typer(
-    help="What was spent, and whether it adds up.", no_args_is_help=True
-)
 _failures = typer.Typer(
     help="Documents that have no artifact yet.", no_args_is_help=True
 )
-_budget = typer.Typer(help="What may be spent.", no_args_is_help=True)
 _app.add_typer(code_app.recipe, name="recipe")
-_app.add_typer(_ledger, name="ledger")
+_app.add_typer(ledger_app.ledger, name="ledger")
 _app.add_typer(_failures, name="failures")
-_app.add_typer(_budget, name="budget")
+_app.add_typer(ledger_app.budget, name="budget")
 _app.add_typer(code_app.upstream, name="upstream")
 _app.add_typer(audit_app.audit, name="audit")
 _app.add_typer(audit_app.artifact, name="artifact")
@@ -234,85 +228,6 @@ def show(
     from vectorless_rag.cli import artifacts
 
     return artifacts.show(name, load(data_dir=data_dir), pages=pages, as_json=json)
-
-
-@_ledger.command("report")
-def ledger_report(
-    *,
-    by: Annotated[By, typer.Option(help="What to group by.")] = By.OPERATION,
-    data_dir: DataDir = None,
-    json: AsJson = False,
-) -> int:
-    """
-    Sum up every provider request.
-
-    Example: vectorless-rag ledger report --by model
-    """
-    from vectorless_rag.cli import accounting
-
-    return accounting.report(load(data_dir=data_dir), by, as_json=json)
-
-
-@_ledger.command("verify")
-def ledger_verify(*, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Check that every hold is closed or leased and that all sums agree."""
-    from vectorless_rag.cli import accounting
-
-    return accounting.verify(load(data_dir=data_dir), as_json=json)
-
-
-@_ledger.command("reconcile")
-def ledger_reconcile(
-    late: Annotated[
-        Path | None,
-        typer.Argument(
-            help="JSON lines of late usage: key (hold or response id), cost_usd,"
-            " prompt_tokens, completion_tokens."
-        ),
-    ] = None,
-    *,
-    data_dir: DataDir = None,
-    json: AsJson = False,
-) -> int:
-    """Expire holds whose lease ran out, and post usage that turned up late."""
-    from vectorless_rag.cli import accounting
-
-    return accounting.reconcile(load(data_dir=data_dir), late, as_json=json)
-
-
-@_budget.command("set")
-def budget_set(
-    budget: Annotated[
-        str,
-        typer.Argument(help="owner:NAME, day:NAME:YYYY-MM-DD or run:ID."),
-    ],
-    limit_usd: Annotated[str, typer.Argument(help="Dollars, or `none`.")],
-    *,
-    data_dir: DataDir = None,
-) -> int:
-    """
-    Limit a budget.
-
-    Example: vectorless-rag budget set owner:local 25
-    """
-    from vectorless_rag.cli import accounting
-
-    return accounting.set_budget(load(data_dir=data_dir), budget, limit_usd)
-
-
-@_budget.command("show")
-def budget_show(
-    budget: Annotated[
-        str | None, typer.Argument(help="One budget; all without it.")
-    ] = None,
-    *,
-    data_dir: DataDir = None,
-    json: AsJson = False,
-) -> int:
-    """Print limits, what is held and what is spent."""
-    from vectorless_rag.cli import accounting
-
-    return accounting.show_budgets(load(data_dir=data_dir), budget, as_json=json)
 
 
 @_app.command()
