@@ -32,9 +32,11 @@ class Code(StrEnum):
     SOURCE_NO_TEXT = "source_no_text"
     SOURCE_TOO_LARGE = "source_too_large"
     SOURCE_CHANGED = "source_changed"
+    SOURCE_FORBIDDEN = "source_forbidden"
     CHILD_TIMEOUT = "child_timeout"
     CHILD_KILLED = "child_killed"
     CHILD_MEMORY = "child_memory"
+    CHILD_LIMIT = "child_limit"
     CHILD_PROTOCOL = "child_protocol"
     CANCELLED = "cancelled"
     STORE_CONFLICT = "store_conflict"
@@ -198,12 +200,18 @@ FAILURES: dict[Code, Kind] = {
         meaning="The file changed while it was being indexed.",
         advice="Run again when nothing writes to it; nothing was published.",
     ),
+    Code.SOURCE_FORBIDDEN: Kind(
+        phase="source",
+        exit_status=3,
+        meaning="The file is outside the allowed folders, or reached by a link.",
+        advice="Put the file itself under a folder of VECTORLESS_RAG_SOURCE_ROOTS.",
+    ),
     Code.CHILD_TIMEOUT: Kind(
         phase="child",
         exit_status=3,
         retryable=True,
-        meaning="The child process outlived its time limit and was killed.",
-        advice="Raise VECTORLESS_RAG_CHILD_TIMEOUT_S.",
+        meaning="The child process outlived its time limit and was ended.",
+        advice="Raise VECTORLESS_RAG_CHILD_TIMEOUT_S or VECTORLESS_RAG_CHILD_CPU_S.",
     ),
     Code.CHILD_KILLED: Kind(
         phase="child",
@@ -217,6 +225,12 @@ FAILURES: dict[Code, Kind] = {
         exit_status=3,
         meaning="The child process ran out of its memory limit.",
         advice="Raise VECTORLESS_RAG_CHILD_MEMORY_BYTES.",
+    ),
+    Code.CHILD_LIMIT: Kind(
+        phase="child",
+        exit_status=3,
+        meaning="The child process reached a limit of the operating system.",
+        advice="Raise the limit named, see VECTORLESS_RAG_CHILD_* in docs/settings.md.",
     ),
     Code.CHILD_PROTOCOL: Kind(
         phase="child",

@@ -9,17 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import vectorless_rag
-from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.process import ChildCommand, ChildEnd, run_child
-from vectorless_rag.settings import (
-    ChildOutput,
-    Settings,
+from vectorless_rag.environment import (
     measuring_environment,
     provider_environment,
     python_executable,
     search_path,
     tracing_environment,
 )
+from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.process import ChildCommand, ChildEnd, run_child
+from vectorless_rag.settings import ChildOutput, Settings
 from vectorless_rag.wire import Answer, Found, Progress, Request
 
 # Page texts are a few kilobytes each; this is far above any real document.
@@ -84,11 +83,23 @@ def _answer(end: ChildEnd) -> Answer:
 
 def _why_no_answer(end: ChildEnd, garbled: VectorlessRagError) -> VectorlessRagError:
     if end.status < 0:
-        name = signal.Signals(-end.status).name
-        return VectorlessRagError(Code.CHILD_KILLED, name)
+        return _killed_by(-end.status)
     return VectorlessRagError(
         Code.CHILD_PROTOCOL, f"exit status {end.status}, {garbled.detail}"
     )
+
+
+def _killed_by(number: int) -> VectorlessRagError:
+    match number:
+        case signal.SIGXCPU:
+            return VectorlessRagError(Code.CHILD_TIMEOUT, "CPU time")
+        case signal.SIGXFSZ:
+            name = "VECTORLESS_RAG_CHILD_FILE_BYTES"
+            return VectorlessRagError(Code.CHILD_LIMIT, name)
+        case _ if number in set(signal.Signals):
+            return VectorlessRagError(Code.CHILD_KILLED, signal.Signals(number).name)
+        case _:
+            return VectorlessRagError(Code.CHILD_KILLED, f"signal {number}")
 
 
 def _environment(model: str, work: Path) -> dict[str, str]:

@@ -23,6 +23,10 @@ from vectorless_rag.wire import Limits, Progress, Request
 
 log = events.logger()
 
+# The child reads copies in its own folder: of the PDF, and of the upstream.
+_DOCUMENT = "document.pdf"
+_CHECKOUT = "upstream"
+
 
 def ingest(
     path: Path,
@@ -53,7 +57,9 @@ def ingest(
     result = IngestResult(source=path, status=Status.FAILED)
     attempt: AccountedAttempt | None = None
     try:
-        source = identify(path, max_bytes=settings.max_source_bytes)
+        source = identify(
+            path, max_bytes=settings.max_source_bytes, roots=settings.source_roots
+        )
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         result = replace(result, recipe_hash=recipe.recipe_hash)
         store = Store(settings.store_dir)
@@ -107,9 +113,9 @@ def _build(
 ) -> Stored:
     settings, source = attempt.settings, job.source
     with attempt, _working_folder() as work:
-        document = work / "document.pdf"
-        copy(source, document)
-        request = _request(job, attempt, document, rebuild=rebuild)
+        copy(source, work / _DOCUMENT)
+        job.code.copy_to(work / _CHECKOUT)
+        request = _request(job, attempt, work, rebuild=rebuild)
         found, notes = run_document(
             request, settings, work=work, on_progress=on_progress, check=job.check
         )
@@ -129,15 +135,15 @@ def _build(
 
 
 def _request(
-    job: _Job, attempt: AccountedAttempt, document: Path, *, rebuild: bool
+    job: _Job, attempt: AccountedAttempt, work: Path, *, rebuild: bool
 ) -> Request:
     settings = attempt.settings
     return Request(
         attempt_id=attempt.attempt_id,
         parent_pid=os.getpid(),
-        document_path=str(document),
+        document_path=str(work / _DOCUMENT),
         document_sha256=job.source.sha256,
-        checkout=str(job.code.folder),
+        checkout=str(work / _CHECKOUT),
         mode=settings.mode.value,
         model=settings.model,
         api_base=settings.api_base,
@@ -151,6 +157,10 @@ def _request(
             provider_concurrency=settings.provider_concurrency,
             max_pages=settings.max_pages,
             memory_bytes=settings.child_memory_bytes,
+            cpu_s=settings.child_cpu_s,
+            open_files=settings.child_open_files,
+            file_bytes=settings.child_file_bytes,
+            processes=settings.child_processes,
         ),
         gate_dir=str(settings.gate_dir),
         journal_dir=str(settings.journal_dir) if settings.journal else None,
@@ -162,6 +172,8 @@ def _request(
         billed_statuses=tuple(
             sorted(settings.billed_statuses.get(settings.provider, ()))
         ),
+        sandbox=settings.sandbox.value,
+        closed_dir=str(settings.data_dir.absolute()),
     )
 
 

@@ -7,10 +7,9 @@ framed `Answer` to the other. The parent names this module by argv and never
 imports it.
 """
 
-import ctypes
+import errno
 import os
 import random
-import resource
 import signal
 import sys
 import traceback
@@ -20,6 +19,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from vectorless_rag.confinement import (
+    close_files,
+    end_with,
+    limit,
+    use_memory_reserve,
+)
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
@@ -38,19 +43,27 @@ from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import OFFLINE_PREFIX, Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
 
-_PR_SET_PDEATHSIG = 1
-
 # Ends from outside: a run that goes on later goes the same way, for nothing.
 _CUT_OFF = frozenset({
     Code.BUDGET_EXCEEDED, Code.BUDGET_CONTENDED, Code.CANCELLED, Code.CHILD_MEMORY,
+    Code.CHILD_TIMEOUT, Code.CHILD_LIMIT,
 })  # fmt: skip
 
-# Head room to unwind and to report a memory failure in.
-_MEMORY_RESERVE_BYTES = 256 * 1024**2
+# What the operating system says at a limit, and the limit's name in settings.
+_AT_A_LIMIT = {
+    errno.EMFILE: "VECTORLESS_RAG_CHILD_OPEN_FILES",
+    errno.EFBIG: "VECTORLESS_RAG_CHILD_FILE_BYTES",
+    errno.EAGAIN: "VECTORLESS_RAG_CHILD_PROCESSES",
+}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class _Stopped(BaseException):
-    """SIGTERM arrived. Not an `Exception`, so that no upstream code swallows it."""
+    """A signal ends this. Not an `Exception`, so that no upstream code swallows it."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
 
 
 class _Channel:
@@ -77,10 +90,10 @@ def main(argv: list[str]) -> int:
     channel = _Channel(int(argv[0]), int(argv[1]))
     try:
         answer = _answer(channel)
-    except _Stopped:
-        answer = _failed(Code.CANCELLED)
+    except _Stopped as stopped:
+        answer = Answer(failure=stopped.failure)
     except MemoryError:
-        resource.setrlimit(resource.RLIMIT_AS, (_hard_limit(), _hard_limit()))
+        use_memory_reserve()
         answer = _failed(Code.CHILD_MEMORY)
     _ignore_signals()
     channel.answer(answer)
@@ -91,16 +104,20 @@ def _answer(channel: _Channel) -> Answer:
     with _soft_stop():
         try:
             request = _request()
-            _end_with(request.parent_pid)
-            _limit_memory(request.limits.memory_bytes)
+            end_with(request.parent_pid)
+            limit(request.limits)
+            # The environment of this process is the one its parent chose for it.
+            sandbox = close_files(request, os.environ)  # noqa: TID251
             found, notes = _index(request, channel)
         except VectorlessRagError as error:
             return Answer(failure=error.failure)
         except MemoryError:
             raise
+        except OSError as error:
+            return Answer(failure=_of_the_system(error))
         except Exception as error:  # noqa: BLE001  (upstream may raise anything)
             return _failed(Code.INTERNAL_ERROR, _where(error))
-    return Answer(found=found, notes=notes)
+    return Answer(found=found, notes={**notes, "landlock": sandbox})
 
 
 def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
@@ -118,7 +135,6 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
 
     if request.model.startswith(OFFLINE_PREFIX) and request.model != MODEL:
         raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")
-    # The environment of this process is the one its parent chose for it.
     observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
     journal = _journal(request)
     try:
@@ -194,40 +210,38 @@ def _request() -> Request:
     return request
 
 
-def _end_with(parent: int) -> None:
-    """Die when the parent does: an orphan would go on spending."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        # It went away before the call above.
-        os._exit(1)
-
-
-def _limit_memory(limit: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    ceiling = limit + _MEMORY_RESERVE_BYTES
-    if _hard_limit() != resource.RLIM_INFINITY:
-        ceiling = min(ceiling, _hard_limit())
-    resource.setrlimit(resource.RLIMIT_AS, (min(limit, ceiling), ceiling))
-
-
-def _hard_limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_AS)[1]
-
-
 @contextmanager
 def _soft_stop() -> Iterator[None]:
-    """Turn the first SIGTERM into `_Stopped`, so that calls in flight are settled."""
+    """Turn the first signal into `_Stopped`, so that calls in flight are settled."""
 
-    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
         _ignore_signals()
-        raise _Stopped
+        raise _Stopped(_STOPPED_BY[signal.Signals(number)])
 
-    signal.signal(signal.SIGTERM, stop)
+    for number in _STOPPED_BY:
+        signal.signal(number, stop)
     yield
 
 
+_STOPPED_BY = {
+    signal.SIGTERM: Failure(code=Code.CANCELLED),
+    signal.SIGPROF: Failure(code=Code.CHILD_TIMEOUT, detail="CPU time"),
+}
+
+
 def _ignore_signals() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _STOPPED_BY:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _of_the_system(error: OSError) -> Failure:
+    number = error.errno or 0
+    if name := _AT_A_LIMIT.get(number):
+        return Failure(code=Code.CHILD_LIMIT, detail=name)
+    if number in _FULL:
+        why = f"working folder: {errno.errorcode[number]}"
+        return Failure(code=Code.STORE_UNWRITABLE, detail=why)
+    return Failure(code=Code.INTERNAL_ERROR, detail=_where(error))
 
 
 def _failed(code: Code, detail: str = "") -> Answer:

@@ -8,9 +8,10 @@ from pathlib import Path
 import vectorless_rag
 from vectorless_rag import upstream
 from vectorless_rag.artifact import Patch, Provenance
+from vectorless_rag.environment import cache_folder
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.recipe import Configuration, configuration_of
-from vectorless_rag.settings import Settings, cache_folder
+from vectorless_rag.settings import Settings
 from vectorless_rag.source import pdfium_identity, pypdf_identity
 from vectorless_rag.upstream import BuildRecord, BuiltPatch
 
@@ -38,6 +39,15 @@ class RunningCode:
             raise VectorlessRagError(
                 Code.UPSTREAM_TAMPERED, "the code changed during the run"
             )
+
+    def copy_to(self, target: Path) -> None:
+        """
+        Make the private copy of the build that the child runs.
+
+        Raises:
+            VectorlessRagError: ``upstream_tampered`` or ``store_unwritable``.
+        """
+        upstream.copy(self.record, self.folder, target)
 
     @property
     def provenance(self) -> Provenance:

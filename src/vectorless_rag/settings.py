@@ -1,12 +1,7 @@
-"""
-Everything a run may vary, read once from the environment.
-
-No other module reads ``os.environ``; the linter refuses it.
-"""
+"""Everything a run may vary, read once from the environment."""
 
 import json
 import os
-import sys
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +41,14 @@ class ChildOutput(StrEnum):
 
     DISCARD = "discard"
     INHERIT = "inherit"
+
+
+class Sandbox(StrEnum):
+    """Whether the child gives up every file that it does not need."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    OFF = "off"
 
 
 class Settings(BaseSettings):
@@ -154,6 +157,35 @@ class Settings(BaseSettings):
         ge=256 * 1024**2,
         description="Address space the child and each of its workers may use.",
     )
+    child_cpu_s: int = Field(
+        3600,
+        ge=1,
+        le=86_400,
+        description="CPU time of the child and of each of its workers, in seconds.",
+    )
+    child_open_files: int = Field(
+        1024, ge=64, description="Files the child may hold open at once."
+    )
+    child_file_bytes: int = Field(
+        8 * 1024**3,
+        ge=1024**2,
+        description="Largest file the child may write; a SQLite ledger is one.",
+    )
+    child_processes: int | None = Field(
+        None,
+        ge=1,
+        description=(
+            "Processes and threads its user may have, all counted; empty: any number."
+            " Does not bind root."
+        ),
+    )
+    sandbox: Sandbox = Field(
+        Sandbox.AUTO,
+        description=(
+            "auto, required or off: the child cannot read the store nor other files"
+            " (Landlock)."
+        ),
+    )
     child_output: ChildOutput = Field(
         ChildOutput.DISCARD,
         description="discard, or inherit to see what the upstream prints.",
@@ -171,6 +203,13 @@ class Settings(BaseSettings):
     max_source_bytes: int = Field(
         512 * 1024**2, ge=1, description="Largest PDF file, in bytes."
     )
+    source_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (),
+        description=(
+            "Folders that PDFs may be in, separated by colons, links refused; empty:"
+            " anywhere."
+        ),
+    )
     max_pages: int = Field(5000, ge=1, description="Longest document, in pages.")
 
     @field_validator("billed_statuses", mode="before")
@@ -182,6 +221,13 @@ class Settings(BaseSettings):
     def provider(self) -> str:
         """Whose model it is."""
         return self.model.partition("/")[0]
+
+    @field_validator("source_roots", mode="before")
+    @classmethod
+    def _folders(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        return tuple(Path(part).absolute() for part in given.split(os.pathsep) if part)
 
     @property
     def offline(self) -> bool:
@@ -238,85 +284,3 @@ class Settings(BaseSettings):
             names = sorted({str(e["loc"][0]) for e in error.errors()})
             listed = ", ".join(PREFIX + name.upper() for name in names)
             raise VectorlessRagError(Code.SETTINGS_INVALID, listed) from None
-
-
-# What each provider's client reads. Anything else stays with the parent.
-_PROVIDER_VARIABLES = {
-    "azure": ("AZURE_",),
-    "bedrock": ("AWS_",),
-    "gemini": ("GEMINI_", "GOOGLE_API_KEY"),
-    "vertex_ai": ("VERTEXAI_", "GOOGLE_APPLICATION_CREDENTIALS"),
-    "together_ai": ("TOGETHERAI_", "TOGETHER_AI_"),
-}
-_TRACING_KEYS = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
-_TRACING_VARIABLES = (
-    "LANGFUSE_BASE_URL", "LANGFUSE_HOST", "LANGFUSE_TRACING_ENABLED",
-    "LANGFUSE_TRACING_ENVIRONMENT", "LANGFUSE_RELEASE",
-)  # fmt: skip
-# Which server answers is part of the recipe: only ``api_base`` decides it.
-_ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
-_NETWORK_VARIABLES = (
-    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
-)  # fmt: skip
-
-
-def provider_environment(model: str) -> dict[str, str]:
-    """
-    Pick the variables the child needs to reach the provider of *model*.
-
-    Args:
-        model: ``provider/name``. Offline models need none.
-
-    Returns:
-        The provider's own variables, and those of proxies and certificates.
-    """
-    provider, _, _ = model.partition("/")
-    if model.startswith(OFFLINE_PREFIX):
-        return {}
-    wanted = _PROVIDER_VARIABLES.get(provider, (provider.upper() + "_",))
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if (name.startswith(wanted) and not name.endswith(_ADDRESSES))
-        or name in _NETWORK_VARIABLES
-    }
-
-
-def tracing_environment() -> dict[str, str]:
-    """
-    Return the tracer's own variables, and those of proxies and certificates.
-
-    Nothing without its keys: tracing is off then.
-    """
-    if not all(os.environ.get(name) for name in _TRACING_KEYS):
-        return {}
-    wanted = (*_TRACING_KEYS, *_TRACING_VARIABLES, *_NETWORK_VARIABLES)
-    return {name: os.environ[name] for name in wanted if name in os.environ}
-
-
-def measuring_environment() -> dict[str, str]:
-    """Return what a coverage run needs to follow into children."""
-    return {k: v for k, v in os.environ.items() if k.startswith("COVERAGE_")}
-
-
-def tool_environment() -> dict[str, str]:
-    """Return this process's environment for tools such as pip that must see it."""
-    return dict(os.environ)
-
-
-def cache_folder() -> Path:
-    """Return the folder for what can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "vectorless-rag"
-
-
-def search_path() -> str:
-    """Return the ``PATH`` that children look up programs on."""
-    return os.environ.get("PATH", os.defpath)
-
-
-def python_executable() -> str:
-    """Return the interpreter that children run."""
-    return sys.executable

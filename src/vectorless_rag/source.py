@@ -12,15 +12,15 @@ import hashlib
 import logging
 import os
 import re
-import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.files import opened, unreadable
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Parser
 
@@ -42,6 +42,9 @@ class Source:
 
     sha256: Sha256
     size_bytes: int
+
+    roots: tuple[Path, ...] = ()
+    """Folders that it must be in, without links; empty: anywhere."""
 
     @property
     def name(self) -> str:
@@ -83,15 +86,21 @@ def displayable(text: str) -> str:
     )
 
 
-def identify(path: Path, *, max_bytes: int) -> Source:
+def identify(path: Path, *, max_bytes: int, roots: Sequence[Path] = ()) -> Source:
     """
     Digest the file at *path*.
+
+    Args:
+        path: The PDF; a link is followed, unless there are *roots*.
+        max_bytes: Largest file.
+        roots: Folders that it must be in, without links below them.
 
     Raises:
         VectorlessRagError: ``source_unreadable``: missing, no file, not to be
             read, or no PDF. ``source_too_large``: more than *max_bytes*.
+            ``source_forbidden``: outside *roots*, or reached by a link.
     """
-    return _take(path, None, max_bytes=max_bytes)
+    return _take(path, None, max_bytes=max_bytes, roots=tuple(roots))
 
 
 def copy(source: Source, target: Path) -> None:
@@ -103,7 +112,7 @@ def copy(source: Source, target: Path) -> None:
             *source*. ``source_unreadable``: the file is gone.
             ``store_unwritable``: *target* cannot be written.
     """
-    again = _take(source.path, target, max_bytes=source.size_bytes)
+    again = _take(source.path, target, max_bytes=source.size_bytes, roots=source.roots)
     if again.sha256 != source.sha256:
         raise VectorlessRagError(Code.SOURCE_CHANGED, source.name)
 
@@ -115,21 +124,22 @@ def check_unchanged(source: Source) -> None:
     Raises:
         VectorlessRagError: ``source_changed``.
     """
-    try:
-        same = identify(source.path, max_bytes=source.size_bytes) == source
-    except VectorlessRagError:
-        same = False
-    if not same:
+    again = None
+    with contextlib.suppress(VectorlessRagError):
+        again = identify(source.path, max_bytes=source.size_bytes, roots=source.roots)
+    if again != source:
         raise VectorlessRagError(Code.SOURCE_CHANGED, source.name)
 
 
-def _take(path: Path, target: Path | None, *, max_bytes: int) -> Source:
+def _take(
+    path: Path, target: Path | None, *, max_bytes: int, roots: tuple[Path, ...]
+) -> Source:
     name = printable(path.name)
     seen = hashlib.sha256()
     size = 0
     head = b""
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_opened(path, name))
+        file = stack.enter_context(opened(path, name, roots))
         sink = stack.enter_context(_sink(target)) if target is not None else None
         while data := _read(file, name):
             size += len(data)
@@ -145,30 +155,15 @@ def _take(path: Path, target: Path | None, *, max_bytes: int) -> Source:
         raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: empty file")
     if b"%PDF-" not in head:
         raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: not a PDF")
-    return Source(path=path, sha256=Sha256(seen.hexdigest()), size_bytes=size)
-
-
-@contextlib.contextmanager
-def _opened(path: Path, name: str) -> Iterator[int]:
-    try:
-        # Not blocking: a named pipe would wait for a writer for ever.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise _unreadable(name, error) from None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            kind = "a folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "no file"
-            raise VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: {kind}")
-        yield fd
-    finally:
-        os.close(fd)
+    digest = Sha256(seen.hexdigest())
+    return Source(path=path, sha256=digest, size_bytes=size, roots=roots)
 
 
 def _read(fd: int, name: str) -> bytes:
     try:
         return os.read(fd, _CHUNK_BYTES)
     except OSError as error:
-        raise _unreadable(name, error) from None
+        raise unreadable(name, error) from None
 
 
 @contextlib.contextmanager
@@ -190,12 +185,6 @@ def _write(fd: int, data: bytes) -> None:
             view = view[os.write(fd, view) :]
     except OSError as error:
         raise _unwritable(error) from None
-
-
-def _unreadable(name: str, error: OSError | ValueError) -> VectorlessRagError:
-    number = getattr(error, "errno", None)
-    why = os.strerror(number).lower() if number else "not a file name"
-    return VectorlessRagError(Code.SOURCE_UNREADABLE, f"{name}: {why}")
 
 
 def _unwritable(error: OSError) -> VectorlessRagError:

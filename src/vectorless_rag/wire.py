@@ -47,6 +47,18 @@ class Limits:
     memory_bytes: int
     """Address space of the child and of each of its workers."""
 
+    cpu_s: int | None = None
+    """CPU time of the child and of each of its workers, in seconds; None: any."""
+
+    open_files: int | None = None
+    """Descriptors open at once; None: any."""
+
+    file_bytes: int | None = None
+    """Largest file it may write, the ledger among them; None: any."""
+
+    processes: int | None = None
+    """Processes and threads of its user, all counted; None: any."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -106,6 +118,12 @@ class Request:
 
     billed_statuses: tuple[int, ...] = ()
     """HTTP statuses after which a request counts as billed."""
+
+    sandbox: str = "off"
+    """``auto``, ``required`` or ``off``: whether other files are closed to it."""
+
+    closed_dir: str | None = None
+    """Folder of the store: only ledger and journal stay open to the child."""
 
     def encode(self) -> bytes:
         """Spell the request as one JSON object."""

@@ -12,14 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from vectorless_rag import upstream
+from vectorless_rag import landlock, upstream
 from vectorless_rag.audit import Verdict, verify_store
 from vectorless_rag.cli.printing import console, marked
+from vectorless_rag.environment import provider_environment
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.prices import Prices
 from vectorless_rag.running import build_folder
-from vectorless_rag.settings import Settings, provider_environment
+from vectorless_rag.settings import Sandbox, Settings
 from vectorless_rag.store import StoreReader
 
 _PACKAGES = ("pypdf", "cryptography", "pypdfium2", "litellm", "langfuse", "sqlalchemy")
@@ -56,6 +57,7 @@ def _findings(settings: Settings) -> Iterator[Finding]:
     for name in _PACKAGES:
         yield _package(name)
     yield _checked("upstream", lambda: _upstream(settings))
+    yield _sandbox(settings)
     yield _checked("data", lambda: _data(settings))
     yield _checked("store", lambda: _store(settings))
     yield _checked("ledger", lambda: _ledger(settings))
@@ -81,6 +83,19 @@ def _upstream(settings: Settings) -> str:
     record = upstream.verify(upstream.resources_root(), folder)
     patches = f"{len(record.patches)} patches"
     return f"pageindex {record.pageindex_version}, {patches}, every file intact"
+
+
+def _sandbox(settings: Settings) -> Finding:
+    version = landlock.version()
+    if settings.sandbox is Sandbox.OFF:
+        return Finding("sandbox", "note", "off: the child can read the store")
+    if version:
+        words = f"Landlock {version}: the child cannot read the store"
+        return Finding("sandbox", "ok", words)
+    words = "this kernel offers no Landlock: the child can read the store"
+    if settings.sandbox is Sandbox.AUTO:
+        return Finding("sandbox", "note", words)
+    return Finding("sandbox", "fail", f"{words}; VECTORLESS_RAG_SANDBOX=required", 2)
 
 
 def _data(settings: Settings) -> str:

@@ -26,6 +26,7 @@ Insert = Callable[[Table], Any]
 """A dialect's own ``insert``, which knows ``on_conflict_do_nothing``."""
 
 _BUSY_S = 30.0
+_QUEUE = ".lock"
 
 _BROKEN_PAGES = (
     "select integrity_check from pragma_integrity_check where integrity_check <> 'ok'"
@@ -87,6 +88,10 @@ class Backend(Protocol):
 
     damage: ClassVar[tuple[str, ...]]
     """Queries that return one row for each thing wrong with the file."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that holds the database on this machine."""
 
     def queue_file(self) -> int | None:
         """Open the file that this connection's writers queue on."""
@@ -163,6 +168,12 @@ class Sqlite:
             raise unavailable("SQLite needs the path of a file")
         self._path = Path(url.database).absolute()
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The database, its log, and what its writers queue on."""
+        ends = ("", "-wal", "-shm", _QUEUE)
+        return tuple(self._path.with_name(self._path.name + end) for end in ends)
+
     def queue_file(self) -> int:
         """
         Open the file beside the database that its writers queue on.
@@ -172,7 +183,7 @@ class Sqlite:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._path.with_name(self._path.name + ".lock")
+            beside = self._path.with_name(self._path.name + _QUEUE)
             return os.open(beside, os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o644)
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
@@ -221,6 +232,11 @@ class Postgresql:
         driver: Any = self.dialect.dbapi
         self.errors: type[Exception] = driver.Error
         self._url = url
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Nothing: the server keeps them."""
+        return ()
 
     def queue_file(self) -> None:
         """Open nothing: the server queues its writers."""

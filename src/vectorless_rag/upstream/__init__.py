@@ -1,6 +1,7 @@
 """The pinned upstream: fetched, checked, patched, and held to its digests."""
 
 from vectorless_rag.upstream.checkout import build, differences, verify
+from vectorless_rag.upstream.copying import copy
 from vectorless_rag.upstream.fetch import FileSource, IndexSource, Source, fetch
 from vectorless_rag.upstream.pin import GitSource, Pin, read_pin
 from vectorless_rag.upstream.record import BuildRecord, BuiltPatch, read_record
@@ -19,6 +20,7 @@ __all__ = [
     "Reason",
     "Source",
     "build",
+    "copy",
     "differences",
     "fetch",
     "first_paragraph",

@@ -1,0 +1,93 @@
+"""
+What this process's environment holds for others: children, tools, caches.
+
+Beside `vectorless_rag.settings` the one reader of ``os.environ``; the linter
+refuses it elsewhere.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from vectorless_rag.settings import OFFLINE_PREFIX
+
+# What each provider's client reads. Anything else stays with the parent.
+_PROVIDER_VARIABLES = {
+    "azure": ("AZURE_",),
+    "bedrock": ("AWS_",),
+    "gemini": ("GEMINI_", "GOOGLE_API_KEY"),
+    "vertex_ai": ("VERTEXAI_", "GOOGLE_APPLICATION_CREDENTIALS"),
+    "together_ai": ("TOGETHERAI_", "TOGETHER_AI_"),
+}
+_TRACING_KEYS = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
+_TRACING_VARIABLES = (
+    "LANGFUSE_BASE_URL", "LANGFUSE_HOST", "LANGFUSE_TRACING_ENABLED",
+    "LANGFUSE_TRACING_ENVIRONMENT", "LANGFUSE_RELEASE",
+)  # fmt: skip
+# Which server answers is part of the recipe: only ``api_base`` decides it.
+_ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
+_NETWORK_VARIABLES = (
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+)  # fmt: skip
+
+
+def provider_environment(model: str) -> dict[str, str]:
+    """
+    Pick the variables the child needs to reach the provider of *model*.
+
+    Args:
+        model: ``provider/name``. Offline models need none.
+
+    Returns:
+        The provider's own variables, and those of proxies and certificates.
+    """
+    provider, _, _ = model.partition("/")
+    if model.startswith(OFFLINE_PREFIX):
+        return {}
+    wanted = _PROVIDER_VARIABLES.get(provider, (provider.upper() + "_",))
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if (name.startswith(wanted) and not name.endswith(_ADDRESSES))
+        or name in _NETWORK_VARIABLES
+    }
+
+
+def tracing_environment() -> dict[str, str]:
+    """
+    Return the tracer's own variables, and those of proxies and certificates.
+
+    Nothing without its keys: tracing is off then.
+    """
+    if not all(os.environ.get(name) for name in _TRACING_KEYS):
+        return {}
+    wanted = (*_TRACING_KEYS, *_TRACING_VARIABLES, *_NETWORK_VARIABLES)
+    return {name: os.environ[name] for name in wanted if name in os.environ}
+
+
+def measuring_environment() -> dict[str, str]:
+    """Return what a coverage run needs to follow into children."""
+    return {k: v for k, v in os.environ.items() if k.startswith("COVERAGE_")}
+
+
+def tool_environment() -> dict[str, str]:
+    """Return this process's environment for tools such as pip that must see it."""
+    return dict(os.environ)
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "vectorless-rag"
+
+
+def search_path() -> str:
+    """Return the ``PATH`` that children look up programs on."""
+    return os.environ.get("PATH", os.defpath)
+
+
+def python_executable() -> str:
+    """Return the interpreter that children run."""
+    return sys.executable
