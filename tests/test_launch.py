@@ -96,6 +96,19 @@ def test_a_reported_failure_is_raised_as_it_is(
         ),
         pytest.param("import os; os.abort()", Code.CHILD_KILLED, "SIGABRT", id="abort"),
         pytest.param(
+            "import os; os.kill(os.getpid(), 40)", Code.CHILD_KILLED, "40", id="unnamed"
+        ),
+        pytest.param(
+            "import os; os.kill(os.getpid(), 24)", Code.CHILD_TIMEOUT, "CPU", id="cpu"
+        ),
+        pytest.param(
+            "import os, signal; signal.signal(25, signal.SIG_DFL)\n"
+            "os.kill(os.getpid(), 25)",
+            Code.CHILD_LIMIT,
+            "CHILD_FILE_BYTES",
+            id="size",
+        ),
+        pytest.param(
             answering(Answer()), Code.CHILD_PROTOCOL, "empty answer", id="empty"
         ),
         pytest.param(

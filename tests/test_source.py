@@ -99,7 +99,7 @@ def _loop(folder: Path) -> Path:
     [
         pytest.param(_missing, "missing.pdf: no such file", id="missing"),
         pytest.param(_folder, "a folder", id="folder"),
-        pytest.param(_pipe, "pipe.pdf: no file", id="pipe"),
+        pytest.param(_pipe, "pipe.pdf: no file but a pipe", id="pipe"),
         pytest.param(_empty, "empty.pdf: empty file", id="empty"),
         pytest.param(_text, "text.pdf: not a PDF", id="text"),
         pytest.param(_nul, "not a file name", id="nul"),
