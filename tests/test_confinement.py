@@ -15,7 +15,7 @@ from conftest import REPOSITORY
 from hostile import run_hostile
 from test_launch import request as launch_request
 from test_process import wait_until_gone
-from vectorless_rag import landlock, run_pageindex
+from vectorless_rag import confinement, landlock, run_pageindex
 from vectorless_rag.confinement import close_files, without
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.process import run_tool
@@ -55,7 +55,7 @@ return {{
     "run its own": tried(run_own),
     "read its own": tried(open, "document.pdf"),
     "write its own": tried(open, "mine", "w"),
-    "keep a reply": tried(open, "{home}/data/journal/reply", "w"),
+    "read replies": tried(os.listdir, "{home}/data/journal"),
     "look up a name": tried(open, "/etc/hosts"),
 }}
 """
@@ -72,7 +72,7 @@ CLOSED = {
     "run its own": "EACCES",
     "read its own": "done",
     "write its own": "done",
-    "keep a reply": "done",
+    "read replies": "EACCES",
     "look up a name": "done",
 }
 CLOSED_LATER = {2: {}, 4: {"connect": "EACCES"}, 6: {"signal the parent": "EPERM"}}
@@ -86,6 +86,7 @@ needs_landlock = pytest.mark.skipif(
 def test_the_child_reaches_nothing_it_was_not_given(tmp_path: Path) -> None:
     """Store, neighbours, parent and network are closed; its own things work."""
     (tmp_path / "data" / "store").mkdir(parents=True)
+    (tmp_path / "data" / "journal").mkdir()
     (tmp_path / "data" / "store" / "secret").touch()
     (tmp_path / "secret").touch()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -332,3 +333,28 @@ def test_a_kernel_of_another_kind_offers_no_landlock(
     monkeypatch.setattr(sys, "platform", "darwin")
 
     assert 0 == landlock.version.__wrapped__()
+
+
+def test_a_remote_model_keeps_its_replies_and_its_network(tmp_path: Path) -> None:
+    """The folders that runs share are made before they are all that is left."""
+    shared = {tmp_path / "journal", tmp_path / "in-flight"}
+    request = replace(
+        launch_request(),
+        model="openai/x",
+        journal_dir=str(tmp_path / "journal"),
+        gate_dir=str(tmp_path / "in-flight"),
+    )
+    certificates = {"SSL_CERT_FILE": "/certs.pem", "HOME": "/home/x", "X": "/"}
+    rules = confinement._rules(request, certificates)
+
+    assert shared == {path for path in rules.writable if path.is_relative_to(tmp_path)}
+    assert {True} == {path.is_dir() for path in shared} | {rules.network}
+    assert Path("/certs.pem") in rules.readable
+    assert set() == {Path("/home/x"), Path("/")} & set(rules.readable)
+
+
+def test_a_measured_child_may_say_what_it_measured() -> None:
+    """The folder of a coverage run stays open."""
+    rules = confinement._rules(launch_request(), {"COVERAGE_FILE": "/measured/x"})
+
+    assert Path("/measured") in rules.writable
