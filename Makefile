@@ -11,6 +11,10 @@ SAMPLE := tests/samples/sp-intro.pdf
 # Nothing of a caller's virtual environment may leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
+# A confined child may write what was measured into this folder.
+MEASURED := build/measured
+coverage: export COVERAGE_FILE = $(CURDIR)/$(MEASURED)/coverage
+
 READY := $(VENV)/.ready
 
 help:           ## this list
@@ -33,6 +37,7 @@ demo: setup     ## ingest the sample paper offline and show its tree
 # With MEASURE=1 the same run also tells how much of src/ the tests reach.
 test: setup     ## the tests; no network, no key, no server of yours
 ifdef MEASURE
+	@mkdir -p $(MEASURED)
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2
 	@$(BIN)/coverage combine --quiet

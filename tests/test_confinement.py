@@ -347,7 +347,7 @@ def test_a_remote_model_keeps_its_replies_and_its_network(tmp_path: Path) -> Non
     certificates = {"SSL_CERT_FILE": "/certs.pem", "HOME": "/home/x", "X": "/"}
     rules = confinement._rules(request, certificates)
 
-    assert shared == {path for path in rules.writable if path.is_relative_to(tmp_path)}
+    assert shared <= set(rules.writable)
     assert {True} == {path.is_dir() for path in shared} | {rules.network}
     assert Path("/certs.pem") in rules.readable
     assert set() == {Path("/home/x"), Path("/")} & set(rules.readable)
