@@ -11,9 +11,11 @@ SAMPLE := tests/samples/sp-intro.pdf
 # Nothing of a caller's virtual environment may leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
+ifdef MEASURE
 # A confined child may write what was measured into this folder.
 MEASURED := build/measured
-coverage: export COVERAGE_FILE = $(CURDIR)/$(MEASURED)/coverage
+export COVERAGE_FILE := $(CURDIR)/$(MEASURED)/coverage
+endif
 
 READY := $(VENV)/.ready
 
