@@ -16,8 +16,8 @@ ORDER = [
     "environment", "files", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",
-    "launch", "results", "running", "attempts", "pipeline", "pageindex_adapter",
-    "corpus", "inputs", "runs", "reporting", "cli",
+    "launch", "results", "running", "attempts", "workspace", "pipeline",
+    "pageindex_adapter", "corpus", "inputs", "runs", "reporting", "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

@@ -277,7 +277,7 @@ def found(**changes: Any) -> Found:
 @pytest.mark.parametrize(
     ("changes", "code", "why"),
     [
-        ({"route": "magic"}, Code.CHILD_PROTOCOL, "'magic' is not a valid Route"),
+        ({"route": "magic"}, Code.CHILD_PROTOCOL, "no such route"),
         (
             {"parser": Parser(name="pypdf", version="9")},
             Code.CHILD_PROTOCOL,

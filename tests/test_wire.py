@@ -1,14 +1,17 @@
 """What parent and child say survives the pipe, and nothing else passes for it."""
 
 import hashlib
+import json
 import struct
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import answers, progresses, requests
-from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.wire import HEAD_BYTES, Answer, Progress, Request
 
 
@@ -89,3 +92,91 @@ def test_an_answer_with_unknown_fields_is_refused() -> None:
 
     with pytest.raises(VectorlessRagError, match="answer fields"):
         Answer.decode(head + body)
+
+
+WHOLE: dict[str, Any] = {
+    "schema": 1,
+    "found": {
+        "route": "flash",
+        "tree": [],
+        "pages": ["text"],
+        "parser": {"name": "pypdf", "version": "7"},
+    },
+    "failure": None,
+    "notes": {"retries": 1},
+}
+CONFUSED = (None, True, 1.5, "x", [1], {"x": [1]}, [[["deep"]]])
+
+
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Every place in a JSON value, by the way that leads to it."""
+    yield path
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from places(below, *path, key)
+    if isinstance(value, list):
+        for key, below in enumerate(value):
+            yield from places(below, *path, key)
+
+
+def framed(value: Any) -> bytes:
+    body = json.dumps(value).encode()
+    head = struct.pack(">4sQ32s", b"VLR1", len(body), hashlib.sha256(body).digest())
+    return head + body
+
+
+@pytest.mark.parametrize("path", list(places(WHOLE)))
+@pytest.mark.parametrize("value", CONFUSED)
+def test_a_child_that_lies_about_types_is_refused(
+    path: tuple[Any, ...], value: Any
+) -> None:
+    """Whatever stands at any place: an answer of the right types, or none."""
+    whole = {"": json.loads(json.dumps(WHOLE))}
+    place: Any = whole
+    for step in ("", *path)[:-1]:
+        place = place[step]
+    place[("", *path)[-1]] = value
+    try:
+        answer = Answer.decode(framed(whole[""]))
+    except VectorlessRagError as error:
+        assert Code.CHILD_PROTOCOL == error.code
+        return
+    found = answer.found
+
+    assert {int} >= set(map(type, answer.notes.values()))
+    if found is not None:
+        texts = (*found.pages, found.route, found.parser.name, found.parser.version)
+        assert {str} == set(map(type, texts))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"stage": 1}',
+        b'{"stage": "x", "calls": "many"}',
+        b'{"stage": "x", "cost_nano_usd": true}',
+        b"[" * 60_000,
+    ],
+)
+def test_a_progress_line_that_lies_is_refused(line: bytes) -> None:
+    """A display never meets a type it does not expect."""
+    with pytest.raises(VectorlessRagError, match="progress line"):
+        Progress.decode(line)
+
+
+def test_an_answer_nested_too_deeply_is_refused() -> None:
+    """A parser's stack is no limit to build on."""
+    body = b"[" * 100_000 + b"]" * 100_000
+    head = struct.pack(">4sQ32s", b"VLR1", len(body), hashlib.sha256(body).digest())
+
+    with pytest.raises(VectorlessRagError, match="JSON"):
+        Answer.decode(head + body)
+
+
+def test_what_a_child_says_of_its_failure_is_short_and_shows() -> None:
+    """A message can neither break a terminal nor carry a document."""
+    failure = Failure(code=Code.AUTH, detail="\x1b[2J\ud800" + "x" * 10_000)
+    answer = Answer.decode(Answer(failure=failure).encode())
+
+    assert answer.failure is not None
+    assert ("?[2J?" + "x" * 295) == answer.failure.detail

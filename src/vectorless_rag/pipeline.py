@@ -1,7 +1,6 @@
 """One document, from its path to a published artifact: every stage by name."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
-from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.launch import run_document
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
@@ -20,6 +19,7 @@ from vectorless_rag.source import Source, check_unchanged, copy, identify
 from vectorless_rag.store import Store, Stored
 from vectorless_rag.tree import count, walk
 from vectorless_rag.wire import Limits, Progress, Request
+from vectorless_rag.workspace import working_folder
 
 log = events.logger()
 
@@ -112,7 +112,7 @@ def _build(
     on_progress: Callable[[Progress], None],
 ) -> Stored:
     settings, source = attempt.settings, job.source
-    with attempt, _working_folder() as work:
+    with attempt, working_folder() as work:
         copy(source, work / _DOCUMENT)
         job.code.copy_to(work / _CHECKOUT)
         request = _request(job, attempt, work, rebuild=rebuild)
@@ -175,21 +175,6 @@ def _request(
         sandbox=settings.sandbox.value,
         closed_dir=str(settings.data_dir.absolute()),
     )
-
-
-@contextmanager
-def _working_folder() -> Iterator[Path]:
-    """Make the child's own folder, and remove it with all that is in it."""
-    try:
-        folder = tempfile.TemporaryDirectory(
-            prefix="vectorless-rag-", ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        raise VectorlessRagError(
-            Code.STORE_UNWRITABLE, f"temporary folder: {error.strerror}"
-        ) from None
-    with folder as name:
-        yield Path(name)
 
 
 def _done(

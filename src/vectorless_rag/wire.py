@@ -218,7 +218,7 @@ class Answer:
             return cls(
                 found=_found(raw["found"]) if raw["found"] else None,
                 failure=_failure(raw["failure"]) if raw["failure"] else None,
-                notes=raw["notes"],
+                notes=_notes(raw["notes"]),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise _garbled("answer fields") from error
@@ -253,22 +253,50 @@ class Progress:
             VectorlessRagError: ``child_protocol``.
         """
         try:
-            return cls(**json.loads(line))
-        except (TypeError, ValueError) as error:
+            report = cls(**json.loads(line))
+            _check_type(report.stage, str)
+            for number in (report.calls, report.cost_nano_usd):
+                _check_type(number, int)
+        except (TypeError, ValueError, RecursionError) as error:
             raise _garbled("progress line") from error
+        return report
+
+
+_LONGEST_DETAIL = 300
+
+# The child may have been taken over by a document: nothing it says is believed to
+# be of the right type. `vectorless_rag.tree` checks the tree.
 
 
 def _found(raw: dict[str, Any]) -> Found:
+    parser = Parser(**raw["parser"])
+    for text in (raw["route"], parser.name, parser.version, *raw["pages"]):
+        _check_type(text, str)
     return Found(
         route=raw["route"],
         tree=tuple(raw["tree"]),
         pages=tuple(raw["pages"]),
-        parser=Parser(**raw["parser"]),
+        parser=parser,
     )
 
 
 def _failure(raw: dict[str, Any]) -> Failure:
-    return Failure(code=Code(raw["code"]), detail=raw["detail"])
+    _check_type(raw["detail"], str)
+    shown = "".join(c if c.isprintable() else "?" for c in raw["detail"])
+    return Failure(code=Code(raw["code"]), detail=shown[:_LONGEST_DETAIL])
+
+
+def _notes(raw: dict[str, Any]) -> dict[str, int]:
+    _check_type(raw, dict)
+    for number in raw.values():
+        _check_type(number, int)
+    return raw
+
+
+def _check_type(value: object, kind: type) -> None:
+    # A bool is an int to Python, and no number to anyone else.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError(kind.__name__)
 
 
 def _dump(value: dict[str, Any]) -> bytes:

@@ -135,12 +135,19 @@ def artifact_of(
             ),
             recipe=recipe,
             parser=found.parser,
-            route=Route(found.route),
+            route=_route(found.route),
             tree=tree,
             pages=tuple(storable(text) for text in found.pages),
         )
     except ValueError as error:
         raise VectorlessRagError(Code.CHILD_PROTOCOL, str(error)) from None
+
+
+def _route(name: str) -> Route:
+    if name not in set(Route):
+        # Not quoted: the child may say anything.
+        raise ValueError("no such route")
+    return Route(name)
 
 
 def read_artifact(data: bytes) -> Artifact:
