@@ -54,6 +54,12 @@ coverage:       ## the same tests, and how much of src/ they reach
 test-slow: setup ## the long tests: kills at every call, thousands of random steps
 	$(BIN)/python -m pytest -q -m slow
 
+fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
+	$(BIN)/python scripts/fuzz.py --seconds 30 $(VECTORLESS_RAG_CORPUS)
+
+fuzz: setup     ## the same for an hour, from a new seed
+	$(BIN)/python scripts/fuzz.py --seconds 3600 --seed $$RANDOM $(VECTORLESS_RAG_CORPUS)
+
 bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
 	$(BIN)/python scripts/bench/ledger.py
 	$(BIN)/python scripts/bench/boundary.py
@@ -100,4 +106,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow bench-ledger compare-flash lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow fuzz-quick fuzz bench-ledger compare-flash lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean

@@ -66,7 +66,7 @@ def pages(*texts: str) -> list[bytes]:
     return [stream(TEXT % text.encode("ascii")) for text in texts]
 
 
-def inflating_stream(path: Path, *, size: int = 1 << 28) -> Path:
+def inflating_stream(path: Path, *, size: int = 1 << 27) -> Path:
     """A page whose content grows to *size* bytes from about a thousandth of it."""
     packer = zlib.compressobj(9)
     block = b" " * (1 << 20)
@@ -200,8 +200,10 @@ def self_drawing_form(path: Path) -> Path:
         b"<</Type/Pages/Count 2/Kids[5 0 R 5 0 R]>>",
         FONT,
         form,
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 420 595]/Contents 6 0 R"
-        b"/Resources<</XObject<</X1 4 0 R>>/Font<</F1 3 0 R>>>>>>",
+        (
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 420 595]/Contents 6 0 R"
+            b"/Resources<</XObject<</X1 4 0 R>>/Font<</F1 3 0 R>>>>>>"
+        ),
         stream(b"/X1 Do " + TEXT % b"Text"),
     ]
     return objects(path, bodies)

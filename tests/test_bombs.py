@@ -41,14 +41,18 @@ def test_pages_are_read_or_refused(
     tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     """The parser's own limits hold, and a page it gives up on is an empty one."""
+    assert outcome(make(tmp_path / "a.pdf")) in {"read", Code.SOURCE_UNREADABLE}
+
+
+def outcome(path: Path) -> str:
     try:
-        pages = read_pages(make(tmp_path / "a.pdf"), max_pages=5000)
+        pages = read_pages(path, max_pages=5000)
     except VectorlessRagError as error:
-        assert error.code in {Code.SOURCE_UNREADABLE, Code.SOURCE_TOO_LARGE}
-    else:
-        assert len(pages.texts) < 5
+        return error.code
+    return "read" if len(pages.texts) in {2, 3} else f"{len(pages.texts)} pages"
 
 
+@pytest.mark.slow
 def test_a_page_that_grows_without_end_does_not_lose_the_others(
     tmp_path: Path,
 ) -> None:
