@@ -68,7 +68,7 @@ def test_no_place_for_it_is_classified(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "mkdir", full)
     with (
-        pytest.raises(VectorlessRagError, match="temporary folder: No space") as caught,
+        pytest.raises(VectorlessRagError, match="temporary folder: ENOSPC") as caught,
         working_folder(),
     ):
         pass

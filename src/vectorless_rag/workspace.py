@@ -1,6 +1,7 @@
 """The child's own folder: made for one run, and gone after it, however that ends."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -31,8 +32,9 @@ def working_folder() -> Iterator[Path]:
         sweep(Path(tempfile.gettempdir()))
         made = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
     except OSError as error:
+        why = errno.errorcode.get(error.errno or 0, "error")
         raise VectorlessRagError(
-            Code.STORE_UNWRITABLE, f"temporary folder: {error.strerror}"
+            Code.STORE_UNWRITABLE, f"temporary folder: {why}"
         ) from None
     with made as name, _locked(Path(name)):
         yield Path(name)

@@ -1,5 +1,6 @@
 """A private copy of a build, checked while it is made."""
 
+import errno
 from pathlib import Path
 
 from vectorless_rag.canon import sha256
@@ -34,8 +35,10 @@ def copy(record: BuildRecord, build: Path, target: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
         except OSError as error:
-            why = f"copy of the upstream: {error.strerror}"
-            raise VectorlessRagError(Code.STORE_UNWRITABLE, why) from None
+            why = errno.errorcode.get(error.errno or 0, "error")
+            raise VectorlessRagError(
+                Code.STORE_UNWRITABLE, f"copy of the upstream: {why}"
+            ) from None
 
 
 def _read(build: Path, name: str) -> bytes:
