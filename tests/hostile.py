@@ -49,7 +49,7 @@ def run_hostile(home: Path, code: str, **settings: Any) -> tuple[Any, dict[str, 
         )
         found, notes = run_document(
             _request(chosen, document, work), chosen, work=work,
-            on_progress=lambda _: None,
+            on_progress=lambda _: None, check=lambda: None,
         )  # fmt: skip
     return found.tree[0]["title"], notes
 

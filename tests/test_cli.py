@@ -12,7 +12,7 @@ import pytest
 from fault_server import serving
 from strategies_ledger import attempt, hold, used
 from strategies_tree import sample_artifact, sample_provenance, sample_run
-from vectorless_rag import cli
+from vectorless_rag import cli, landlock
 from vectorless_rag.cli import Terminated
 from vectorless_rag.cli.ingesting import exit_status, summary_lines
 from vectorless_rag.errors import FAILURES, Code, Failure, VectorlessRagError
@@ -369,6 +369,34 @@ def test_doctor_names_what_is_wrong(
     bad = [f["what"] for f in found if f["state"] == "fail"]
 
     assert (True, True) == (status != 0, what in bad), found
+
+
+@pytest.mark.parametrize(
+    ("setting", "version", "told"),
+    [
+        ("auto", 7, (0, "ok")),
+        ("required", 7, (0, "ok")),
+        ("auto", 0, (0, "note")),
+        ("required", 0, (2, "fail")),
+        ("off", 7, (0, "note")),
+    ],
+)
+def test_doctor_says_whether_the_store_is_closed_to_the_child(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    setting: str,
+    version: int,
+    told: tuple[int, str],
+) -> None:
+    """Nothing is claimed that this kernel does not hold."""
+    monkeypatch.setenv("VECTORLESS_RAG_SANDBOX", setting)
+    monkeypatch.setattr(landlock, "version", lambda: version)
+
+    status = cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    states = {f["what"]: f["state"] for f in found}
+
+    assert told == (status, states["sandbox"])
 
 
 @pytest.mark.loopback
