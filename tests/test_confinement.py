@@ -150,6 +150,20 @@ def test_the_child_inherits_no_file_and_no_secret(
     } == seen["limits"]
 
 
+POOL = """
+import math, multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+context = multiprocessing.get_context("spawn")
+with ProcessPoolExecutor(1, mp_context=context) as pool:
+    return list(pool.map(math.factorial, [3, 4]))
+"""
+
+
+def test_a_confined_child_may_have_workers(tmp_path: Path) -> None:
+    """The layout parser starts some for long documents."""
+    assert [6, 24] == run_hostile(tmp_path, POOL)[0]
+
+
 SPIN = "while True: pass"
 # Signals are blocked, as in a library that never comes back to Python.
 SPIN_DEAF = """
