@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vectorless_rag.environment import python_executable
 from vectorless_rag.process import run_tool
-from vectorless_rag.settings import python_executable
 from vectorless_rag.store.disk import faults
 
 _SWAPS = 50
