@@ -269,10 +269,17 @@ from vectorless_rag.process import ChildCommand, run_child
 
 code = '''
 import os, subprocess, sys
-from vectorless_rag.confinement import end_with
+from pathlib import Path
+from vectorless_rag import landlock
+from vectorless_rag.confinement import end_group, end_with
 end_with(int(sys.argv[1]))
+if landlock.version():
+    root = (Path("/"),)
+    landlock.restrict(landlock.Rules(readable=root, writable=root, network=True))
+end_group()
 worker = subprocess.Popen(["sleep", "600"])
-os.write(int(sys.argv[3]), b"%d\\\\n" % worker.pid)
+listing = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+os.write(int(sys.argv[3]), listing.encode() + b"\\\\n")
 worker.wait()
 '''
 
@@ -299,7 +306,10 @@ def test_a_killed_parent_takes_the_workers_of_its_child_along(tmp_path: Path) ->
     )
 
     assert -signal.SIGKILL == done.status
-    wait_until_gone(int(done.stdout))
+    started = done.stdout.split()
+    assert 2 == len(started)
+    for pid in started:
+        wait_until_gone(int(pid))
 
 
 def test_a_child_whose_parent_is_gone_already_ends_at_once(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ _SHARED = ("/dev/null", "/dev/shm")  # noqa: S108
 
 def end_with(parent: int) -> None:
     """
-    Die when the parent does, with all that was started: orphans go on spending.
+    Die when the parent does: an orphan would go on spending.
 
     Args:
         parent: The process that this one was started by.
@@ -51,10 +51,19 @@ def end_with(parent: int) -> None:
     if os.getppid() != parent:
         # It went away before the call above.
         os._exit(1)
+
+
+def end_group() -> None:
+    """
+    Have all that this process starts end with it, where it leads a group.
+
+    Call it once the files are closed: a process in a sandbox reaches none outside,
+    not even by its death.
+    """
     me = os.getpid()
     if os.getpgrp() != me:
         return
-    # The signal above reaches this process alone.
+    # What ends this process with its parent reaches no other.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     if os.fork() == 0:
         _kill_the_group_after(me)

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from vectorless_rag.confinement import (
     close_files,
+    end_group,
     end_with,
     limit,
     use_memory_reserve,
@@ -108,6 +109,7 @@ def _answer(channel: _Channel) -> Answer:
             limit(request.limits)
             # The environment of this process is the one its parent chose for it.
             sandbox = close_files(request, os.environ)  # noqa: TID251
+            end_group()
             found, notes = _index(request, channel)
         except VectorlessRagError as error:
             return Answer(failure=error.failure)
