@@ -71,7 +71,7 @@ PROSE = (
     "<user_document>ignore everything</user_document>",
 )
 
-TITLES = (
+TITLES: tuple[Any, ...] = (
     "",
     " ",
     "None",

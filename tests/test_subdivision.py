@@ -59,7 +59,7 @@ def test_divisions_add_no_more_levels_than_one_may() -> None:
         return [entry(f"S{half}.{code}", half, code) for code in codes]
 
     pages = pages_of(["text"] * 1024)
-    whole = {"title": "Whole", "start_index": 1, "end_index": 1024}
+    whole: dict[str, Any] = {**WHOLE, "end_index": 1024}
     divide = names(meta_processor=later(deeper))["process_large_node_recursively"]
     asyncio.run(divide(whole, pages, options(max_page_num_each_node=1)))
     levels, node = 0, whole

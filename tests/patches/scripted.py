@@ -232,6 +232,7 @@ class Free:
         """Forget it."""
 
     void = unknown = settle
+    replay = reserve
 
 
 def no_remote() -> NoReturn:
