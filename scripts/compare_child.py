@@ -6,6 +6,7 @@ One side of ``compare_upstream.py``: index one document, print what came of it.
 
 import json
 import logging
+import resource
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ from vectorless_rag.tree import read_tree
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Request
 
-MOST_PAGES = 1000
+CPU_S = 180
+"""Processor time one document may take, in seconds."""
 
 
 def reply(asked: Asked) -> str:
@@ -97,6 +99,7 @@ def every(tree: Sequence[Any]) -> list[Any]:
 def main(argv: list[str]) -> int:
     """Print one JSON object."""
     side, tree, mode, path = argv
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 5))
     logging.disable(logging.CRITICAL)
     # Upstream prints; the answer has a stream of its own.
     out, sys.stdout = sys.stdout, sys.stderr

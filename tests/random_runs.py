@@ -24,6 +24,7 @@ from vectorless_rag.pageindex_runtime.indexing import find_structure
 from vectorless_rag.pageindex_runtime.offline import MODEL
 from vectorless_rag.pageindex_runtime.retry import Backoff
 from vectorless_rag.pageindex_runtime.wiring import use
+from vectorless_rag.records import one_line
 from vectorless_rag.source import Pages, read_pages
 from vectorless_rag.tree import Node, read_tree, walk
 from vectorless_rag.units import Sha256
@@ -139,7 +140,7 @@ def wrong_with(run: Run, found: Found, model: RandomModel) -> str:
     nodes = [node for _, node in walk(tree)]
     run.nodes, run.degraded = len(nodes), sum(bool(n.degraded) for n in nodes)
     known = {" ".join(title.split()) for title in model.titles}
-    text = " ".join(" ".join(found.pages).split())
+    text = " ".join(one_line(page) for page in found.pages)
     for node in nodes:
         if any(mark.code == Code.INTERNAL_ERROR for mark in node.degraded):
             return f"node {node.node_id} is marked {Code.INTERNAL_ERROR}"
