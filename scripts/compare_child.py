@@ -74,7 +74,7 @@ def patched(tree: Path, mode: str, path: Path) -> tuple[Sequence[Any], int]:
     request = Request(
         attempt_id="attempt", parent_pid=0, document_path=str(path),
         document_sha256=Sha256("0" * 64), checkout=str(tree), mode=mode, model=MODEL,
-        ledger_url="", budgets=(), limits=current().policy.limits,
+        ledger_url="", gate_dir="", budgets=(), limits=current().policy.limits,
     )  # fmt: skip
     found = index_document(request, current(), lambda _: None)
     read_tree(found.tree, len(found.pages))

@@ -177,6 +177,7 @@ def _request(checkout: Path, mode: str, path: Path) -> Request:
         mode=mode,
         model=MODEL,
         ledger_url="",
+        gate_dir="",
         budgets=(),
         limits=caller_for(Free(), changes=LIMITS).policy.limits,
     )
