@@ -75,4 +75,4 @@ def test_a_thousand_random_runs_of_the_standard_algorithm(corpus: Path) -> None:
 @pytest.mark.slow
 def test_random_runs_of_flash(corpus: Path) -> None:
     """The same holds where the layout shows the sections."""
-    check(made("flash", 100, [corpus / name for name in SHORT]), 100)
+    check(made("flash", 40, [corpus / name for name in SHORT]), 40)
