@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from patches.good_model import Log
 from patches.questions import PHRASES
 from patches.scripted import (
     MODEL,
@@ -225,7 +226,9 @@ def test_a_page_is_a_page_in_any_spelling(spelled: object) -> None:
     ]
 
     with provider(generate_toc_init=reply):
-        found = outcome(lambda: classic.process_no_toc(PAGES, model=MODEL))
+        found = outcome(
+            lambda: classic.process_no_toc(PAGES, model=MODEL, logger=Log())
+        )
 
     assert isinstance(found, list)
     assert [1, 2] == [entry["physical_index"] for entry in found]
