@@ -68,6 +68,9 @@ compare-flash: setup ## flash trees before and after 0060, on real documents
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/proofs.txt -d build/proofs
 	$(BIN)/python scripts/compare_flash_trees.py --with $(CURDIR)/build/proofs/*.whl $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
 
+compare: setup  ## write docs/comparison.md: released against patched, on real documents
+	$(BIN)/python scripts/compare_upstream.py --write docs/comparison.md $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
+
 lint: $(READY)  ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,7 +78,7 @@ lint: $(READY)  ## ruff: rules and format
 type: $(READY)  ## mypy, strict
 	$(BIN)/mypy
 
-patches-check: setup ## apply, prove, export again, compare bytes and digests
+patches-check: setup ## apply, prove, weigh each change, export again, compare bytes
 	$(BIN)/python -m vectorless_rag.upstream check
 
 patches-shell: $(READY) ## a scratch repository with one commit a patch
@@ -106,4 +109,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow fuzz-quick fuzz bench-ledger compare-flash lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean

@@ -49,7 +49,7 @@ fi
 
 say 'the image'
 mapfile -t labels < <("$python" scripts/image_labels.py)
-engine build --isolation chroot --layers --quiet --build-arg "BASE=$base" \
+engine build --isolation chroot --quiet --build-arg "BASE=$base" \
   "${labels[@]}" --tag "$image" . >"$work/build.log" 2>&1 ||
   { tail -60 "$work/build.log" >&2; exit 1; }
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from upstream_stand_in import entry
 from vectorless_rag.pageindex_runtime.assembly import (
+    MAX_LEVELS,
     add_preface_if_needed,
     list_to_tree,
     path_of,
@@ -16,7 +17,7 @@ from vectorless_rag.pageindex_runtime.page_text import children_of, walk
 
 codes = st.sampled_from(
     [None, "1", "1.", 1, "1.1", "1.1.1", "2", "2.1", "0", "A", "A.1", "x.y", ""]
-)
+) | st.integers(1, 99).map(lambda levels: ".".join("1" * levels))
 rows = st.lists(
     st.builds(entry, st.sampled_from("STU"), st.none() | st.integers(1, 9), codes),
     max_size=9,
@@ -68,6 +69,41 @@ def test_every_placed_entry_is_one_node(
         n["title"] for n in nodes
     )
     assert all(1 <= n["start_index"] <= n["end_index"] <= 9 for n in nodes)
+
+
+@given(rows)
+def test_siblings_and_parts_stand_in_page_order(entries: list[dict[str, Any]]) -> None:
+    """No part begins before what it lies in, however the numbers are mixed up."""
+
+    def check(nodes: list[dict[str, Any]], from_page: int) -> None:
+        starts = [node["start_index"] for node in nodes]
+        assert sorted(starts) == starts
+        assert all(start >= from_page for start in starts)
+        for node in nodes:
+            check(list(children_of(node)), node["start_index"])
+
+    check(post_processing(entries, 9), 1)
+
+
+def test_a_section_begins_where_its_parts_begin() -> None:
+    """A section listed behind its own parts takes their first page."""
+    rows = [entry("Part", 2, "1.1.1"), entry("Other", 3, "2"), entry("Own", 4, "2.1")]
+    tree = post_processing([*rows, entry("Late", 5, "1.1")], 9)
+    late = post_processing([entry("Part", 2, "1.1"), entry("Whole", 5, "1")], 9)
+
+    assert ["Part", "Other", "Late"] == [node["title"] for node in tree]
+    assert [("Whole", 2)] == [(n["title"], n["start_index"]) for n in late]
+
+
+def test_numbers_make_no_tree_that_is_too_deep_to_be_kept() -> None:
+    """A hundred levels of numbers are as many levels as may be."""
+    deep = [entry(f"S{n}", n, ".".join("1" * n)) for n in range(1, 101)]
+
+    assert MAX_LEVELS == _height(list_to_tree(deep))
+
+
+def _height(nodes: list[Any]) -> int:
+    return max((1 + _height(list(children_of(node))) for node in nodes), default=0)
 
 
 def test_a_preface_stands_where_pages_are_free() -> None:

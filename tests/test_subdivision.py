@@ -49,6 +49,26 @@ def test_no_headway_ends_the_dividing() -> None:
     assert [None, None] == [n.get("nodes") for n in node["nodes"]]
 
 
+def test_divisions_add_no_more_levels_than_one_may() -> None:
+    """Numbers of many levels, division after division, stay within the bound."""
+
+    def deeper(pages: Any, start_index: int = 1, **_: Any) -> list[dict[str, Any]]:
+        # Half of the pages each time, four levels down.
+        half = start_index + len(pages) // 2
+        codes = ("1", "1.1", "1.1.1", "1.1.1.1")
+        return [entry(f"S{half}.{code}", half, code) for code in codes]
+
+    pages = pages_of(["text"] * 1024)
+    whole: dict[str, Any] = {**WHOLE, "end_index": 1024}
+    divide = names(meta_processor=later(deeper))["process_large_node_recursively"]
+    asyncio.run(divide(whole, pages, options(max_page_num_each_node=1)))
+    levels, node = 0, whole
+    while node.get("nodes"):
+        levels, node = levels + 1, node["nodes"][-1]
+
+    assert MAX_DEPTH == levels
+
+
 @pytest.mark.parametrize(
     ("node", "depth"),
     [

@@ -38,6 +38,7 @@ from vectorless_rag.pageindex_runtime.journal import (
     sweep,
 )
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
+from vectorless_rag.pageindex_runtime.local_documents import count_blank
 from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
 from vectorless_rag.pageindex_runtime.tracing import observer_from
 from vectorless_rag.pageindex_runtime.wiring import use
@@ -161,7 +162,7 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
         raise
     finally:
         observer.close()
-    return found, _notes(caller.counts) | observer.notes
+    return found, _notes(caller.counts, found) | observer.notes
 
 
 def _journal(request: Request) -> Journal:
@@ -199,9 +200,12 @@ def _policy(request: Request) -> Policy:
     )
 
 
-def _notes(counts: Counts) -> dict[str, int]:
+def _notes(counts: Counts, found: Found) -> dict[str, int]:
     named = ("replayed", "retries", "reasks", "unpriced", "usage_unknown")
-    return {name: getattr(counts, name) for name in named if getattr(counts, name)}
+    told = {name: getattr(counts, name) for name in named}
+    # A tree over them rests on titles alone, which no field of a node can say.
+    told["pages_without_text"] = count_blank(found.pages)
+    return {name: count for name, count in told.items() if count}
 
 
 def _request() -> Request:

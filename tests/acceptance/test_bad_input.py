@@ -116,6 +116,16 @@ def test_each_bad_document_has_its_code(
     closed(tmp_path / "data")
 
 
+def test_pages_without_text_are_counted(tmp_path: Path) -> None:
+    """A scan of which only the cover has text is told from a document of text."""
+    scan = pdf(tmp_path / "a.pdf", [PAGES[0], "", " ", PAGES[1]])
+    assert 0 == run("ingest", scan, home=tmp_path).status
+    (manifest,) = published(tmp_path / "data")
+
+    notes = json.loads((manifest.parent / "run.json").read_text())["notes"]
+    assert 2 == notes["pages_without_text"]
+
+
 def test_an_empty_password_is_no_obstacle(tmp_path: Path) -> None:
     """A PDF that only restricts printing is built."""
     path = encrypted(tmp_path / "a.pdf", user="")

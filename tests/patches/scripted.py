@@ -165,13 +165,14 @@ def failure_of(error: HttpError) -> ProviderFailure:
     if error.code == "context_length_exceeded":
         code = Code.CONTEXT_OVERFLOW
     else:
-        code = {401: Code.AUTH, 402: Code.QUOTA, 500: Code.LLM_RETRY_EXHAUSTED}.get(
-            error.status_code, Code.BAD_REQUEST
-        )
+        code = {
+            401: Code.AUTH, 402: Code.QUOTA, 429: Code.LLM_RETRY_EXHAUSTED,
+            500: Code.LLM_RETRY_EXHAUSTED,
+        }.get(error.status_code, Code.BAD_REQUEST)  # fmt: skip
     return ProviderFailure(
         "status",
         code,
-        retry=error.status_code >= 500,
+        retry=code is Code.LLM_RETRY_EXHAUSTED,
         money=Money.VOID,
         status=error.status_code,
     )
@@ -232,6 +233,7 @@ class Free:
         """Forget it."""
 
     void = unknown = settle
+    replay = reserve
 
 
 def no_remote() -> NoReturn:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from patches.good_model import Log
 from patches.questions import PHRASES
 from patches.scripted import (
     MODEL,
@@ -215,6 +216,24 @@ def test_a_yes_is_a_yes_in_any_spelling(reply: object) -> None:
     assert "yes" == found["answer"]
 
 
+@pytest.mark.parametrize("spelled", [1, "1", "physical_index_1"])
+def test_a_page_is_a_page_in_any_spelling(spelled: object) -> None:
+    """A headings reply that writes its pages otherwise keeps them."""
+    second = 2 if isinstance(spelled, int) else str(spelled).replace("1", "2", 1)
+    reply = [
+        {**ALPHA, "physical_index": spelled},
+        {"structure": "2", "title": "Beta", "physical_index": second},
+    ]
+
+    with provider(generate_toc_init=reply):
+        found = outcome(
+            lambda: classic.process_no_toc(PAGES, model=MODEL, logger=Log())
+        )
+
+    assert isinstance(found, list)
+    assert [1, 2] == [entry["physical_index"] for entry in found]
+
+
 def test_words_of_a_title_stay_as_they_are() -> None:
     """Reading a reply changes neither None nor a line break inside a text."""
     title = "None of\nthe  above,]"
@@ -241,6 +260,32 @@ def test_a_failing_provider_is_tried_a_few_times(
 
     assert "pageindex_llm_retry_exhausted" == found
     assert len(script.asked) <= 3
+
+
+@pytest.mark.parametrize(
+    ("refusal", "most"),
+    [
+        pytest.param(HttpError(402), 1, id="no-money"),
+        pytest.param(HttpError(413), 1, id="too-large"),
+        pytest.param(HttpError(422), 1, id="not-understood"),
+        pytest.param(HttpError(429), 3, id="too-often"),
+        pytest.param(TypeError("of the client"), 1, id="a-defect"),
+    ],
+)
+def test_what_no_try_can_help_is_tried_once(
+    refusal: Exception, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outcomes are told apart; each ends as a classified failure."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+    with provider(toc_detector_single_page=refusal) as script:
+        found = outcome(lambda: classic.toc_detector_single_page("Contents", MODEL))
+
+    assert most >= len(script.asked)
+    assert found in {
+        "pageindex_quota", "pageindex_bad_request", "pageindex_llm_retry_exhausted",
+        "internal_error",
+    }  # fmt: skip
 
 
 def test_refused_credentials_end_the_run() -> None:

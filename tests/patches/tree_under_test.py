@@ -8,10 +8,11 @@ from pageindex import (  # noqa: E402  (only once PyPDF2 can be found)
     flash,
     local_api,
     page_index_classic,
+    page_index_md,
     tree_optimize,
     utils,
 )
 
 classic = page_index_classic
 
-__all__ = ["classic", "flash", "local_api", "tree_optimize", "utils"]
+__all__ = ["classic", "flash", "local_api", "page_index_md", "tree_optimize", "utils"]

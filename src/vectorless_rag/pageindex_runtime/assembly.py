@@ -12,6 +12,9 @@ from vectorless_rag.pageindex_runtime.entries import (
 from vectorless_rag.pageindex_runtime.marks import marks_of
 from vectorless_rag.pageindex_runtime.page_text import Node
 
+MAX_LEVELS = 24
+"""Levels that numbers may give a tree; dividing its nodes may add as many again."""
+
 
 def add_preface_if_needed(data: Any) -> Any:  # noqa: ANN401  (upstream's signature)
     """
@@ -94,10 +97,15 @@ def list_to_tree(data: Sequence[Entry]) -> list[Node]:
 
 
 def path_of(code: object) -> tuple[str, ...]:
-    """Spell a section number as its parts: ``"2.1."`` and 2.1 are two parts."""
+    """
+    Spell a section number as its parts: ``"2.1."`` and 2.1 are two parts.
+
+    Parts beyond `MAX_LEVELS` are left out, so that no numbering makes a tree that
+    is too deep to be kept.
+    """
     spelled = code_of(code) or ""
     parts = [part.strip() for part in spelled.split(".")]
-    return tuple(p.lstrip("0") or "0" for p in parts if p)
+    return tuple(p.lstrip("0") or "0" for p in parts if p)[:MAX_LEVELS]
 
 
 def _starts_again(path: tuple[str, ...], seen: Sequence[tuple[str, ...]]) -> bool:
@@ -126,3 +134,9 @@ def _adopt(
         own.insert(0, siblings.pop())
     if own:
         node["nodes"] = own
+        # It begins where they do, so that no opening page is sought behind them.
+        node["start_index"] = _first(own[0]["start_index"], node["start_index"])
+
+
+def _first(one: int | None, other: int | None) -> int | None:
+    return min((page for page in (one, other) if page is not None), default=None)

@@ -56,9 +56,24 @@ def index_document(
         return _shortcut(path, pages, caller)
     if not any(text.strip() for text in pages.texts):
         raise VectorlessRagError(Code.SOURCE_NO_TEXT, f"{len(pages.texts)} pages")
-    _import_upstream(request.checkout)
     on_progress(Progress(stage="structure"))
-    route, tree = _route(request, path, pages)
+    return find_structure(request, pages)
+
+
+def find_structure(request: Request, pages: Pages) -> Found:
+    """
+    Find the tree of a document whose *pages* are read.
+
+    Args:
+        request: Document, mode, model and checkout; a caller is in use.
+        pages: Several pages, at least one with text.
+
+    Raises:
+        VectorlessRagError: ``pageindex_no_structure``, or what a model call
+            failed with.
+    """
+    _import_upstream(request.checkout)
+    route, tree = _route(request, Path(request.document_path), pages)
     name_the_opening(tree, pages.texts)
     return Found(route=route, tree=tuple(tree), pages=pages.texts, parser=pages.parser)
 

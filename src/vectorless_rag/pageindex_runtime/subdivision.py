@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.pageindex_runtime.assembly import path_of
 from vectorless_rag.pageindex_runtime.entries import Entry, page_of, title_key
 from vectorless_rag.pageindex_runtime.marks import mark
 from vectorless_rag.pageindex_runtime.no_toc import Pages
@@ -49,7 +50,7 @@ def divider_in(upstream: Upstream) -> Callable[..., Any]:
                 than either, and the node is divided.
             logger: Passed on.
             split: First and last page of what was divided just above.
-            depth: Levels that dividing has added above.
+            depth: Levels below the node that was divided first.
 
         Raises:
             VectorlessRagError: A failure that ends the run.
@@ -58,13 +59,14 @@ def divider_in(upstream: Upstream) -> Callable[..., Any]:
         if not children_of(node):
             if depth >= MAX_DEPTH or not _large(node, page_list, opt, split):
                 return node
-            await _divide(upstream, node, page_list, opt, logger)
+            levels = MAX_DEPTH - depth
+            await _divide(upstream, node, page_list, opt, logger, levels)
             split = span
-            depth += 1
+        below = depth if split is None else depth + 1
         again = upstream["process_large_node_recursively"]
         results = await gathered(
             (
-                again(child, page_list, opt, logger=logger, split=split, depth=depth)
+                again(child, page_list, opt, logger=logger, split=split, depth=below)
                 for child in children_of(node)
             ),
             most=CONCURRENCY,
@@ -101,12 +103,13 @@ def _tokens(pages: Pages, first: int, last: int) -> int:
     return sum(tokens for _, tokens in pages[first - 1 : last])
 
 
-async def _divide(
+async def _divide(  # noqa: PLR0917
     upstream: Upstream,
     node: Node,
     page_list: Pages,
     opt: Any,  # noqa: ANN401
     logger: object,
+    levels: int,
 ) -> None:
     first, last = node["start_index"], node["end_index"]
     try:
@@ -117,6 +120,8 @@ async def _divide(
         inside = own_parts(node, found)
         if not inside:
             return
+        for entry in inside:
+            entry["structure"] = ".".join(path_of(entry.get("structure"))[:levels])
         inside = await upstream["check_title_appearance_in_start_concurrent"](
             inside, page_list, model=opt.model, logger=logger
         )

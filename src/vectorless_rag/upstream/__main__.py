@@ -79,7 +79,9 @@ def _add_check(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--only", nargs="+", default=(), help="numbers to prove")
     verb.add_argument("--repeat", type=int, default=3, help="runs of the FAIL side")
     verb.add_argument("--jobs", type=int, default=2, help="processes at once")
-    verb.add_argument("--changes", action="store_true", help="weigh each change")
+    verb.add_argument(
+        "--no-changes", action="store_true", help="don't put changed lines back"
+    )
     verb.add_argument("--leave-one-out", action="store_true", help="drop each patch")
 
 
@@ -164,7 +166,7 @@ def _check(arguments: argparse.Namespace) -> int:
         only=frozenset(arguments.only),
         repeat=arguments.repeat,
         jobs=arguments.jobs,
-        changes=arguments.changes,
+        changes=not arguments.no_changes,
         leave_one_out=arguments.leave_one_out,
     )
     good = not findings

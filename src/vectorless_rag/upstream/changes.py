@@ -9,11 +9,13 @@ import ast
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from queue import SimpleQueue
 
 from vectorless_rag.upstream.diff import ABSENT, FileChange, Run
 from vectorless_rag.upstream.mailbox import Patch
@@ -39,7 +41,7 @@ class Weighed:
 
     path: str
 
-    line: int
+    line_number: int
     """Where it begins in the new file."""
 
     weight: Weight
@@ -54,14 +56,18 @@ class Weighed:
             return "its Proof-Exempt is stale"
         return ""
 
-    def line_of_report(self) -> str:
+    def line(self) -> str:
         """Say it in one line."""
-        mark = "FAIL" if self.problem else "ok  "
         told = f"; {self.problem}" if self.problem else ""
-        return (
-            f"{mark}  {self.patch.id} run {self.number} "
-            f"{self.path}:{self.line}: {self.weight}{told}"
-        )
+        return f"run {self.number} {self.path}:{self.line_number}: {self.weight}{told}"
+
+
+def summary(patch: Patch, weighed: Sequence[Weighed]) -> str:
+    """Say in one line what the changes of *patch* are worth."""
+    kinds = Counter(str(each.weight) for each in weighed)
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    mark = "FAIL" if any(each.problem for each in weighed) else "ok  "
+    return f"{mark}  {patch.id} runs of changed lines: {told}"
 
 
 def weigh(
@@ -86,18 +92,31 @@ def weigh(
         for number in re.findall(r"^run (\d+) ", value)
     }
 
+    copies: SimpleQueue[Path] = SimpleQueue()
+
     def one(number: int) -> Weighed:
         change, run = places[number]
+        copy = copies.get()
+        try:
+            weight = _weigh(runner, copy, patch, change, change.runs.index(run))
+        finally:
+            copies.put(copy)
         return Weighed(
             patch=patch,
             number=number + 1,
             path=change.path,
-            line=run.new_start,
-            weight=_weigh(runner, tree, patch, change, change.runs.index(run)),
+            line_number=run.new_start,
+            weight=weight,
             exempt=number + 1 in exempt,
         )
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    with (
+        tempfile.TemporaryDirectory(dir=runner.scratch, prefix="changed-") as name,
+        ThreadPoolExecutor(max_workers=jobs) as pool,
+    ):
+        # One for each process, and kept: what is not edited is compiled once.
+        for number in range(jobs):
+            copies.put(shutil.copytree(tree, Path(name, str(number)), symlinks=True))
         return tuple(pool.map(one, range(len(places))))
 
 
@@ -152,17 +171,21 @@ def _groups(runs: Sequence[Run], index: int) -> Iterator[Sequence[Run]]:
 def _run_changed(
     runner: Runner, tree: Path, patch: Patch, change: FileChange, old: bytes
 ) -> Session:
-    """Run a patch's proofs on a copy of a tree in which one file is the old one."""
-    with tempfile.TemporaryDirectory(dir=runner.scratch, prefix="changed-") as name:
-        copy = Path(name) / "tree"
-        shutil.copytree(tree, copy, symlinks=True)
-        path = copy / change.path
+    """Run a patch's proofs while one file of *tree* is the old one."""
+    path = tree / change.path
+    new = path.read_bytes() if path.is_file() else None
+    try:
         if change.before == ABSENT and not old:
             path.unlink()
         else:
             path.write_bytes(old)
         nodes = [proof.node for proof in patch.proofs]
-        return runner.run(copy, nodes, stop_early=True)
+        return runner.run(tree, nodes, stop_early=True, edited=path)
+    finally:
+        if new is None:
+            path.unlink()
+        else:
+            path.write_bytes(new)
 
 
 def _same_program(new: bytes, old: bytes) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vectorless_rag.upstream.changes import weigh
+from vectorless_rag.upstream.changes import summary, weigh
 from vectorless_rag.upstream.checkout import read_locked
 from vectorless_rag.upstream.dropping import drop_each
 from vectorless_rag.upstream.export import import_patches
@@ -35,8 +35,8 @@ class Wanted:
     jobs: int = 2
     """Pytest processes at once."""
 
-    changes: bool = False
-    """Whether to put each run of changed lines back."""
+    changes: bool = True
+    """Whether to put each run of changed lines back, and see a proof fail."""
 
     leave_one_out: bool = False
     """Whether to drop each patch."""
@@ -120,8 +120,11 @@ def _weigh(
 ) -> Iterator[Line]:
     for k, patch in enumerate(series.patches, 1):
         if patch.proofs and (not wanted.only or patch.id in wanted.only):
-            for weighed in weigh(runner, trees.folders[k], patch, jobs=wanted.jobs):
-                yield Line(text=weighed.line_of_report(), good=not weighed.problem)
+            weighed = weigh(runner, trees.folders[k], patch, jobs=wanted.jobs)
+            bad = [each for each in weighed if each.problem]
+            yield Line(text=summary(patch, weighed), good=not bad)
+            for each in bad:
+                yield Line(text=f"      {each.line()}", good=False)
 
 
 def _drop(runner: Runner, pin: Pin, trees: Trees, series: Series) -> Iterator[Line]:

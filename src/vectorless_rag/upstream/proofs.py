@@ -129,7 +129,12 @@ class Runner:
     timeout_s: float = 900
 
     def run(
-        self, tree: Path, nodes: Sequence[str], *, stop_early: bool = False
+        self,
+        tree: Path,
+        nodes: Sequence[str],
+        *,
+        stop_early: bool = False,
+        edited: Path | None = None,
     ) -> Session:
         """
         Run some proofs in one pytest process.
@@ -138,12 +143,14 @@ class Runner:
             tree: Folder that holds the ``pageindex`` under test.
             nodes: Ids of the proofs, or folders of them.
             stop_early: Whether the first failure is enough.
+            edited: The one file that changed since the last run on *tree*, nothing
+                else anywhere; default: anything may have changed.
 
         Raises:
             VectorlessRagError: ``upstream_unavailable``: pytest ended without a
                 report.
         """
-        self._forget(tree)
+        self._forget(tree, edited)
         with tempfile.TemporaryDirectory(dir=self.scratch, prefix="run-") as name:
             report = Path(name) / "outcomes.json"
             listed = Path(name) / "nodes.txt"
@@ -190,14 +197,19 @@ class Runner:
     def _bytecode(self) -> Path:
         return self.root / "build" / "proof-bytecode"
 
-    def _forget(self, tree: Path) -> None:
+    def _forget(self, tree: Path, edited: Path | None) -> None:
         """
         Drop bytecode that an edit of the same size and time could leave stale.
 
         That of installed packages stays: compiling it takes longer than a proof.
         """
-        for edited in (tree, _SOURCE, self.root / PROOFS.parent):
-            cached = self._bytecode / edited.relative_to(edited.anchor)
+        if edited is not None:
+            cached = self._bytecode / edited.parent.relative_to(edited.anchor)
+            for compiled in cached.glob(f"{edited.stem}.*.pyc"):
+                compiled.unlink()
+            return
+        for folder in (tree, _SOURCE, self.root / PROOFS.parent):
+            cached = self._bytecode / folder.relative_to(folder.anchor)
             shutil.rmtree(cached, ignore_errors=True)
 
     def _environment(self, tree: Path, home: Path) -> dict[str, str]:
