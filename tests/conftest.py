@@ -12,8 +12,9 @@ import pytest
 from hypothesis import settings
 
 # No deadline: a busy machine is no defect. A long look is asked for by a test itself.
-settings.register_profile("suite", deadline=None, max_examples=50)
-settings.load_profile("suite")
+settings.register_profile("suite", deadline=None, max_examples=30)
+settings.register_profile("long", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 # A job in the background ignores SIGINT, and so would every program tested in it.
 if threading.current_thread() is threading.main_thread():

@@ -440,19 +440,19 @@ def test_no_more_calls_run_at_once_than_allowed(tmp_path: Path) -> None:
 
 
 def test_every_call_is_reported(tmp_path: Path) -> None:
-    """Progress hears of each call, failed ones included."""
-    heard: list[int] = []
+    """Progress hears of each call before and after, failed ones included."""
+    heard: list[tuple[int, int]] = []
     with opened(tmp_path) as ledger:
         caller = caller_for(
             ledger, offline=Scripted([YES, failure(Code.QUOTA, retry=False)])
         )
-        caller._on_call = lambda counts: heard.append(counts.calls)
+        caller._on_call = lambda counts: heard.append((counts.calls, counts.in_flight))
         caller.complete(ASK, "question")
         with pytest.raises(VectorlessRagError, match="scripted"):
             caller.complete(ASK, "question")
         caller._shut_down()
 
-    assert [1, 2] == heard
+    assert [(0, 1), (1, 0), (1, 1), (2, 0)] == heard
     assert (2, 2) == (caller.counts.calls, caller.counts.requests)
 
 

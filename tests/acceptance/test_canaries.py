@@ -70,12 +70,19 @@ def is_content(place: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("script", "status"), [(talkative, 0), (stubborn, 0), (quoting, 3)]
+    ("script", "status"),
+    [
+        (talkative, 0),
+        pytest.param(stubborn, 0, marks=pytest.mark.slow),
+        (quoting, 3),
+    ],
 )
 def test_no_word_gets_where_it_does_not_belong(
     home: Path, script: Any, status: int
 ) -> None:
     """Not into streams, logs, ledger, traces, run records or leftovers."""
+    # No file of this name is read: its key would be sent.
+    (home / ".env").write_text("OPENAI_API_KEY=of-a-file\n", encoding="ascii")
     with receiving() as receiver, serving() as server:
         server.script = script
         done = run(

@@ -57,6 +57,7 @@ def spent(papers: Path) -> int:
     return int(row[0])
 
 
+@pytest.mark.slow
 def test_a_budget_stops_a_run_that_can_be_taken_up_again(papers: Path) -> None:
     """Exit 4, every input told of; with more money the rest, and nothing twice."""
     with serving() as server:

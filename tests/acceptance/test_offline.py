@@ -188,7 +188,7 @@ def test_json_is_one_object_a_document(sample: Path, tmp_path: Path) -> None:
     done = run("ingest", sample, "missing.pdf", "--json", home=tmp_path)
     fields = {
         "source", "status", "recipe_hash", "artifact_id", "artifact_path", "pages",
-        "nodes", "degraded", "usage", "failure",
+        "nodes", "degraded", "usage", "failure", "skipped",
     }  # fmt: skip
     good, bad = done.objects
 

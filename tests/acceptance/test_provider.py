@@ -10,7 +10,6 @@ import pytest
 
 from acceptance.program import Done, run
 from fault_server import (
-    CANARY,
     CONTEXT,
     DRIPPING,
     HTML,
@@ -104,7 +103,9 @@ def test_a_document_is_built_and_paid_for(paper: Path) -> None:
             id="html",
             marks=pytest.mark.slow,
         ),
-        pytest.param(DRIPPING, "pageindex_timeout", "unknown", id="drip"),
+        pytest.param(
+            DRIPPING, "pageindex_timeout", "unknown", id="drip", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_failure_that_ends_the_run_is_classified(
@@ -168,22 +169,3 @@ def test_a_budget_stops_the_run_before_it_is_passed(paper: Path) -> None:
     # 100 prompt tokens at 0.15 and 4,000 output tokens at 0.60 $ a million.
     assert 2 * 2_415_000 == spent
     assert asked == done.object["usage"]["calls"] == len(rows(paper.parent)) == 2
-
-
-def test_nothing_of_key_prompt_or_error_is_told(paper: Path) -> None:
-    """Keys and provider bodies reach neither the streams nor any file; no .env does."""
-    env_file = paper.parent / ".env"
-    env_file.write_text("OPENAI_API_KEY=from-a-file\n", encoding="ascii")
-    with serving([error(400, code="weird")]) as server:
-        done = ingest(paper, server)
-    files = [
-        p for p in paper.parent.rglob("*") if p.is_file() and p not in {paper, env_file}
-    ]
-    written = b"".join(path.read_bytes() for path in files)
-    said = (done.out + done.err).encode() + written
-
-    assert "pageindex_bad_request" == done.object["failure"]["code"]
-    assert f"Bearer {KEY}" in server.headers[0].values()
-    assert [False] * 3 == [
-        word.encode() in said for word in (KEY, CANARY, "says a little about fruit")
-    ]

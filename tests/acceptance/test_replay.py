@@ -129,6 +129,7 @@ def test_a_rebuild_and_no_replay_ask_anew(paper: Path) -> None:
     assert [2 * needed, 3 * needed] == [after_rebuild, len(server.requests)]
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_the_journal_is_off(paper: Path) -> None:
     """The off switch leaves no reply on disk."""
     with serving([completion("no use")]) as server:

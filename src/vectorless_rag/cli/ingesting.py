@@ -87,6 +87,7 @@ class _Records:
         self._folder = folder
         self._by_number: dict[int, IngestResult] = {}
         self.manifest: Path | None = None
+        self._warned = False
 
     @property
     def results(self) -> list[IngestResult]:
@@ -99,14 +100,21 @@ class _Records:
         try:
             self._folder.add(result)
         except VectorlessRagError as error:
-            log.warning("run_record_unwritable", detail=error.failure.detail)
+            self._warn(error)
 
     def finish(self, **about: str) -> None:
         """Account for every document."""
         try:
             self.manifest = self._folder.finish(self.results, **about)
         except VectorlessRagError as error:
+            self._warn(error)
+
+    def _warn(self, error: VectorlessRagError) -> None:
+        """Say so once, unless a document has failed for the same reason."""
+        failed = {r.failure.code for r in self.results if r.failure is not None}
+        if not self._warned and error.code not in failed:
             log.warning("run_record_unwritable", detail=error.failure.detail)
+        self._warned = True
 
 
 class _Watch:
