@@ -54,6 +54,9 @@ coverage:       ## the same tests, and how much of src/ they reach
 test-slow: setup ## the long tests: kills at every call, thousands of random steps
 	$(BIN)/python -m pytest -q -m slow
 
+test-more: setup ## the slow tests that take minutes: budgets, browser, canaries, faults
+	$(BIN)/python -m pytest -q -n 2 -m slow $(addprefix tests/acceptance/test_,corpus_runs.py report_browser.py provider.py canaries.py)
+
 fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
 	$(BIN)/python scripts/fuzz.py --seconds 30 $(VECTORLESS_RAG_CORPUS)
 
@@ -109,4 +112,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
