@@ -54,8 +54,8 @@ coverage:       ## the same tests, and how much of src/ they reach
 test-slow: setup ## the long tests: kills at every call, thousands of random steps
 	$(BIN)/python -m pytest -q -m slow
 
-test-more: setup ## the slow tests that take minutes: budgets, browser, canaries, faults
-	$(BIN)/python -m pytest -q -n 2 -m slow $(addprefix tests/acceptance/test_,corpus_runs.py report_browser.py provider.py canaries.py)
+test-more: setup ## the slow tests that take minutes: a budget over many documents, a real browser
+	$(BIN)/python -m pytest -q -n 2 -m slow $(addprefix tests/acceptance/test_,corpus_runs.py report_browser.py)
 
 fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
 	$(BIN)/python scripts/fuzz.py --seconds 30 $(VECTORLESS_RAG_CORPUS)
