@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from published import faults
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.results import IngestResult, Spend, Status
 from vectorless_rag.runs import RunFolder, Totals, unfinished
@@ -60,7 +61,9 @@ def test_with_nothing_built_there_is_no_rate() -> None:
 
 def test_the_manifest_accounts_for_every_input(tmp_path: Path) -> None:
     """In the order they were given, whatever order they ended in."""
-    path = RunFolder(tmp_path, "r").finish([BUILT, FAILED], model="m", ended="complete")
+    path = RunFolder(tmp_path, "r").finish(
+        [BUILT, FAILED, SKIPPED], mode="auto", model="m", ended="complete"
+    )
     written = json.loads(path.read_bytes())
 
     assert ("corpus-run/1", "r", "m") == (
@@ -68,7 +71,8 @@ def test_the_manifest_accounts_for_every_input(tmp_path: Path) -> None:
         written["run_id"],
         written["model"],
     )
-    assert ["a.pdf", "b.pdf"] == [d["source"] for d in written["documents"]]
+    assert ["a.pdf", "b.pdf", "c.pdf"] == [d["source"] for d in written["documents"]]
+    assert [] == faults("corpus-run-1", written)
     assert [path] == list(path.parent.iterdir())
 
 

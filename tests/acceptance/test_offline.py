@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from acceptance.program import Done, run
+from published import faults
 from vectorless_rag.canon import sha256
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.results import IngestResult
@@ -193,6 +194,7 @@ def test_json_is_one_object_a_document(sample: Path, tmp_path: Path) -> None:
     good, bad = done.objects
 
     assert (3, fields, fields) == (done.status, set(good), set(bad))
+    assert [[], []] == [faults("ingest-1", found) for found in (good, bad)]
     assert ("built", None, "source_unreadable") == (
         good["status"],
         good["failure"],
