@@ -175,6 +175,8 @@ def test_the_report_sums_up(
 
 def test_an_empty_report_is_an_empty_table(capsys: pytest.CaptureFixture[str]) -> None:
     """A fresh folder has spent nothing."""
+    Path("data").mkdir()
+
     assert 0 == cli.main(["ledger", "report"])
     assert "total" not in capsys.readouterr().out
 

@@ -66,6 +66,15 @@ def test_a_list_has_a_path_a_line(tmp_path: Path) -> None:
     assert [expected, expected] == [names("@list"), names("-", stdin=raw)]
 
 
+@pytest.mark.parametrize("data", [b"%PDF-1.7\na", b"a.pdf\0b.pdf\0"])
+def test_a_document_is_no_list(tmp_path: Path, data: bytes) -> None:
+    """What is no list of lines is not taken for many missing documents."""
+    (tmp_path / "list").write_bytes(data)
+
+    with pytest.raises(VectorlessRagError, match="no list of paths"):
+        names("@list")
+
+
 def test_each_document_is_named_once() -> None:
     """However many arguments name it, it keeps its first place."""
     assert ["b.pdf", "a.pdf"] == names("b.pdf", "a.pdf", "b.pdf")

@@ -129,6 +129,15 @@ def test_a_folder_that_takes_nothing_is_named(tmp_path: Path) -> None:
         assert Code.STORE_UNWRITABLE == got.value.code
 
 
+def test_two_spellings_of_a_path_are_one_document(tmp_path: Path) -> None:
+    """What was built under one of them is not left over under the other."""
+    run = RunFolder(tmp_path, "r")
+    run.add(replace(FAILED, source=tmp_path / "x" / ".." / "a.pdf"))
+    run.add(replace(BUILT, source=tmp_path / "a.pdf"))
+
+    assert [] == unfinished(tmp_path)
+
+
 def test_no_run_has_left_nothing(tmp_path: Path) -> None:
     """A data folder that nobody used is no failure."""
     assert [] == unfinished(tmp_path / "runs")

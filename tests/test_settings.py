@@ -109,9 +109,18 @@ def test_an_unknown_option_is_refused() -> None:
         Settings.load(budget_usb=1)
 
 
+@pytest.mark.parametrize("value", [":", "/srv/in:", "/srv/in::papers"])
+def test_an_empty_root_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """A slip of the keyboard must not open every folder."""
+    monkeypatch.setenv(f"{PREFIX}SOURCE_ROOTS", value)
+
+    with pytest.raises(VectorlessRagError, match="SOURCE_ROOTS"):
+        Settings.load()
+
+
 def test_roots_are_folders_separated_by_colons(monkeypatch: pytest.MonkeyPatch) -> None:
     """As PATH is; what is relative counts from where the program started."""
-    monkeypatch.setenv(f"{PREFIX}SOURCE_ROOTS", "/srv/in:papers:")
+    monkeypatch.setenv(f"{PREFIX}SOURCE_ROOTS", "/srv/in:papers")
 
     assert (Path("/srv/in"), Path.cwd() / "papers") == Settings.load().source_roots
     assert (Path("/x"),) == Settings.load(source_roots=(Path("/x"),)).source_roots

@@ -30,7 +30,12 @@ _CPU_GRACE_S = 5
 
 # Shared libraries, certificates, name resolution, and what Python asks of itself.
 _SYSTEM = (
-    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/nix/store",
+    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix/store",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+    "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/crypto-policies",
+    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf",
+    "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/localtime",
+    "/etc/timezone", "/etc/mime.types", "/etc/passwd", "/etc/group", "/etc/os-release",
     "/gnu/store", "/run/systemd/resolve", "/run/current-system",
     "/dev/urandom", "/dev/random", "/dev/zero", "/sys/devices/system/cpu",
     "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",

@@ -65,6 +65,7 @@ class Corpus:
 
     _todo: deque[tuple[int, Path]] = field(default_factory=deque)
     _events: queue.SimpleQueue[_Event] = field(default_factory=queue.SimpleQueue)
+    _begun: set[int] = field(default_factory=set)
     _ended: Code | None = None
 
     @property
@@ -104,10 +105,7 @@ class Corpus:
         interrupt = self._follow(threads, watcher, done)
         for number, path in enumerate(paths):
             if number not in results:
-                skipped = IngestResult(
-                    source=path, status=Status.SKIPPED, skipped=self._ended
-                )
-                done(number, skipped)
+                done(number, self._left(number, path))
         if interrupt is not None:
             raise interrupt
         return [results[number] for number in range(len(paths))]
@@ -128,12 +126,20 @@ class Corpus:
                 if not alive:
                     return interrupt
             except BaseException as error:
-                if interrupt is not None or isinstance(error, Exception):
-                    # The second time, or a defect of ours: at once. The children
-                    # die with this process.
+                if isinstance(error, Exception):
                     raise
+                if interrupt is not None:
+                    # The second time: at once. The children die with this process.
+                    return error
                 interrupt = error
                 self._end(Code.CANCELLED)
+
+    def _left(self, number: int, path: Path) -> IngestResult:
+        """Account for a document that nobody has told of."""
+        if number in self._begun:
+            failure = VectorlessRagError(Code.CANCELLED).failure
+            return IngestResult(source=path, status=Status.FAILED, failure=failure)
+        return IngestResult(source=path, status=Status.SKIPPED, skipped=self._ended)
 
     def _next(self, *, wait: bool) -> _Event | None:
         try:
@@ -171,6 +177,7 @@ class Corpus:
                 number, path = self._todo.popleft()
             except IndexError:
                 return
+            self._begun.add(number)
             self._events.put((number, path))
             try:
                 result = self._ingest(number, path)

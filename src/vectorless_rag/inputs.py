@@ -43,12 +43,12 @@ def expand(arguments: Sequence[str], stdin: BinaryIO) -> list[Path]:
 
 def _of(argument: str, stdin: BinaryIO) -> Iterator[Path]:
     if argument == STANDARD_INPUT:
-        yield from _listed(stdin.read())
+        yield from _listed("standard input", stdin.read())
     elif os.path.lexists(argument):
         path = Path(argument)
         yield from _below(path) if path.is_dir() else (path,)
     elif argument.startswith(LIST_MARK):
-        yield from _listed(_read(argument))
+        yield from _listed(argument, _read(argument))
     elif glob.has_magic(argument):
         matches = sorted(glob.glob(argument, recursive=True))  # noqa: PTH207  (text in)
         yield from (Path(match) for match in matches if not Path(match).is_dir())
@@ -77,7 +77,9 @@ def _read(argument: str) -> bytes:
         raise _refused(argument, error.strerror or "unreadable") from None
 
 
-def _listed(data: bytes) -> Iterator[Path]:
+def _listed(name: str, data: bytes) -> Iterator[Path]:
+    if b"\0" in data or data.startswith(b"%PDF-"):
+        raise _refused(name, "no list of paths, one a line")
     for line in data.splitlines():
         if line.strip():
             yield Path(os.fsdecode(line))

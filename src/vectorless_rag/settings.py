@@ -227,7 +227,12 @@ class Settings(BaseSettings):
     def _folders(cls, given: object) -> object:
         if not isinstance(given, str):
             return given
-        return tuple(Path(part).absolute() for part in given.split(os.pathsep) if part)
+        if not given:
+            return ()
+        # An empty one between two colons would be the folder that one is in.
+        if "" in (parts := given.split(os.pathsep)):
+            raise ValueError("an empty folder name")
+        return tuple(Path(part).absolute() for part in parts)
 
     @property
     def offline(self) -> bool:

@@ -16,7 +16,14 @@ from vectorless_rag.canon import Json
 from vectorless_rag.cli.printing import console, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
-from vectorless_rag.ledger.types import Budget, By, LateUsage, ReportRow, TokenUsage
+from vectorless_rag.ledger.types import (
+    MOST_NANO,
+    Budget,
+    By,
+    LateUsage,
+    ReportRow,
+    TokenUsage,
+)
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
 from vectorless_rag.store import StoreReader
@@ -116,7 +123,7 @@ def set_budget(settings: Settings, budget: str, limit_usd: str) -> int:
     """Limit *budget*; ``none`` lifts the limit."""
     if not _BUDGET.fullmatch(budget):
         raise VectorlessRagError(Code.SETTINGS_INVALID, "no such budget")
-    with _ledger(settings) as ledger:
+    with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
         ledger.set_budget(budget, _limit(limit_usd))
         _show({budget: ledger.budget(budget)})
     return 0
@@ -129,7 +136,7 @@ def _limit(text: str) -> NanoUsd | None:
         limit = nano_usd(Decimal(text))
     except (InvalidOperation, OverflowError, ValueError):
         limit = NanoUsd(-1)
-    if limit < 0:
+    if not 0 <= limit <= MOST_NANO:
         raise VectorlessRagError(Code.SETTINGS_INVALID, "the limit in dollars")
     return limit
 
@@ -176,6 +183,12 @@ def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
 
 
 def _ledger(settings: Settings) -> closing[Ledger]:
+    # Opening it would make it, and a typing error would look like a clean ledger.
+    if settings.ledger_url is None and not settings.data_dir.is_dir():
+        raise VectorlessRagError(
+            Code.STORE_UNWRITABLE,
+            f"{printable(settings.data_dir.name)}: no such folder",
+        )
     return closing(Ledger.open(settings.effective_ledger_url))
 
 

@@ -197,7 +197,7 @@ def failures_retry(
 
 
 def _run_name(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(r"[\w-][\w.-]{0,99}", text, re.ASCII):
+    if text is not None and not re.fullmatch(r"\w[\w.-]{0,99}", text, re.ASCII):
         raise VectorlessRagError(Code.SETTINGS_INVALID, "--run: letters, digits, . _ -")
     return text
 

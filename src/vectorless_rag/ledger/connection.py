@@ -53,6 +53,10 @@ class Compiled:
         return str(compiled), dict(compiled.params)
 
 
+ALTERED = "it holds what no version of this package writes"
+"""Somebody altered the database, or it belongs to another program."""
+
+
 class Transaction:
     """Runs statements inside one transaction."""
 
@@ -71,8 +75,17 @@ class Transaction:
         return [row[0] for sql in self._backend.damage for row in self.script(sql)]
 
     def rows(self, statement: Statement, **params: object) -> list[Row]:
-        """Run *statement* and return its rows."""
-        return self._run(statement, params).fetchall()
+        """
+        Run *statement* and return its rows.
+
+        Raises:
+            VectorlessRagError: ``ledger_unavailable``: bytes stand where no
+                version of this package writes any.
+        """
+        rows = self._run(statement, params).fetchall()
+        if any(isinstance(value, bytes) for row in rows for value in row):
+            raise unavailable(ALTERED)
+        return rows
 
     def row(self, statement: Statement, **params: object) -> Row | None:
         """Run *statement* and return its first row, if there is one."""
@@ -147,9 +160,14 @@ class Database:
         Run *step* on one unchanging state of the whole database.
 
         Raises:
-            VectorlessRagError: As `write`.
+            VectorlessRagError: As `write`; ``ledger_unavailable`` too, if what is
+                read makes no sense: somebody else has written there.
         """
-        return self._run(self._backend.snapshot, step, queue=False)
+        try:
+            return self._run(self._backend.snapshot, step, queue=False)
+        except (TypeError, ValueError):
+            # What was read may be quoted in it.
+            raise unavailable(ALTERED) from None
 
     def migrate(self) -> None:
         """
