@@ -1,9 +1,12 @@
 """A run that was killed is run again, and pays only for what was not settled."""
 
+import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -57,21 +60,29 @@ def stubborn(number: int, body: dict[str, Any]) -> Fault:
     return sensible(number, body)
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [
-        pytest.param(5, id="after-5"),
-        *(
-            pytest.param(n, id=f"after-{n}", marks=pytest.mark.slow)
-            for n in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12)
-        ),
-    ],
-)
-def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
-    """Killed at any call: nothing is paid twice, and the artifact is the same."""
+HEADING = re.compile(r"<physical_index_(\d+)>\s*(\d+) (Chapter \w+)")
+
+
+def attentive(number: int, body: dict[str, Any]) -> Fault:
+    """Answer with the headings that the pages in the prompt begin with."""
+    prompt = body["messages"][-1]["content"]
+    if "physical_index" not in prompt or "start_begin" in prompt:
+        return stubborn(number, body)
+    entries = [
+        {"structure": n, "title": f"{n} {title}", "physical_index": int(page)}
+        for page, n, title in HEADING.findall(prompt)
+    ]
+    return completion(json.dumps(entries)) if entries else stubborn(number, body)
+
+
+Script = Callable[[int, dict[str, Any]], Fault]
+
+
+def run_cut_and_run_again(paper: Path, script: Script, calls: int) -> int:
+    """Build *paper* whole, and again killed after *calls*; return what it needs."""
     home = paper.parent
     with serving() as server:
-        server.script = stubborn
+        server.script = script
         whole = run(*arguments(paper, server, "whole"), home=home, OPENAI_API_KEY=KEY)
         needed = len(server.requests)
         program = subprocess.Popen(
@@ -87,11 +98,11 @@ def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
             if number - needed == min(calls, needed - 1):
                 os.kill(program.pid, signal.SIGKILL)
                 return Fault(stall_s=1)
-            return stubborn(number, body)
+            return script(number, body)
 
         server.script = kill
         program.wait(timeout=120)
-        server.script = stubborn
+        server.script = script
         again = run(*arguments(paper, server, "cut"), home=home, OPENAI_API_KEY=KEY)
     (paid_before, _), (paid, replayed) = settled(home / "cut")
 
@@ -101,6 +112,33 @@ def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
     assert replayed >= paid_before
     assert needed == paid + replayed
     assert 0 == run("ledger", "verify", "--data-dir", "cut", home=home).status
+    return needed
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param(5, id="after-5"),
+        *(
+            pytest.param(n, id=f"after-{n}", marks=pytest.mark.slow)
+            for n in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12)
+        ),
+    ],
+)
+def test_the_rerun_pays_for_the_rest_alone(paper: Path, calls: int) -> None:
+    """Killed at any call: nothing is paid twice, and the artifact is the same."""
+    run_cut_and_run_again(paper, stubborn, calls)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [1, 15, 30, 45, 60, 75])
+def test_a_long_document_is_taken_up_where_it_was(tmp_path: Path, calls: int) -> None:
+    """The same for a document of many calls, wherever it is cut."""
+    names = [f"Chapter {chr(65 + n)}" for n in range(24)]
+    pages = [f"{n} {name}\n{BODY}" for n, name in enumerate(names, 1)]
+    needed = run_cut_and_run_again(pdf(tmp_path / "a.pdf", pages), attentive, calls)
+
+    assert needed > 75
 
 
 @pytest.mark.slow
