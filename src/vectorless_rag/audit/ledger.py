@@ -9,6 +9,7 @@ from vectorless_rag.audit.findings import Finding, Verdict, in_order
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.connection import ALTERED
 from vectorless_rag.ledger.types import (
     AttemptRow,
     Correction,
@@ -54,15 +55,15 @@ def verify_bills(
         try:
             found += _verify_bill(file, store.read_run(stored), stored.manifest, ledger)
         except VectorlessRagError as error:
-            if error.code is not Code.STORE_CORRUPT:
+            if error.detail == ALTERED:
+                attempt = stored.manifest.attempt_id
+                what = f"the rows of attempt {attempt} hold what is never written"
+                found.append(_mismatch(file, what))
+            elif error.code is Code.STORE_CORRUPT:
+                what = "not readable, so not compared with the ledger"
+                found.append(Finding(verdict=Verdict.UNDECIDED, file=file, what=what))
+            else:
                 raise
-            what = "not readable, so not compared with the ledger"
-            found.append(Finding(verdict=Verdict.UNDECIDED, file=file, what=what))
-        except ValueError:
-            # Words and counts that no version of this package writes.
-            attempt = stored.manifest.attempt_id
-            what = f"the rows of attempt {attempt} hold what is never written"
-            found.append(_mismatch(file, what))
     return in_order(found)
 
 
