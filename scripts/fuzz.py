@@ -231,14 +231,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Feed altered PDFs to the pipeline.")
     parser.add_argument("documents", nargs="*", type=Path, help="folders of PDFs")
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--rounds", type=int, help="instead: the very same every time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "fuzz")
     given = parser.parse_args()
     places = [ROOT / "tests" / "samples", *given.documents]
     fuzz = Fuzz(documents(places), given.seed, given.keep)
-    end = time.monotonic() + given.seconds
+    end, rounds = time.monotonic() + given.seconds, 0
     with tempfile.TemporaryDirectory() as home:
-        while time.monotonic() < end:
+        while rounds < given.rounds if given.rounds else time.monotonic() < end:
+            rounds += 1
             fuzz.read_some(200)
             fuzz.ingest_one(Path(home))
     print(f"seed {given.seed}, {len(fuzz.seeds)} documents")

@@ -288,6 +288,22 @@ def opens_in_pdfium(path: Path) -> bool:
         return False
 
 
+@contextlib.contextmanager
+def refusals_of_pdfium() -> Iterator[None]:
+    """
+    Say in our words what PDFium refuses: it may open a file and not its pages.
+
+    Raises:
+        VectorlessRagError: ``source_unreadable``.
+    """
+    import pypdfium2  # noqa: PLC0415  (child only)
+
+    try:
+        yield
+    except pypdfium2.PdfiumError:
+        raise VectorlessRagError(Code.SOURCE_UNREADABLE, "PDFium refused it") from None
+
+
 def read_single_page(path: Path) -> str:
     """
     Extract the text of the first page with PDFium.
@@ -297,13 +313,13 @@ def read_single_page(path: Path) -> str:
     """
     import pypdfium2  # noqa: PLC0415  (child only)
 
-    try:
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-            page = document[0]
-            text_page = page.get_textpage()
-            text = text_page.get_text_bounded()
-            text_page.close()
-            page.close()
-    except pypdfium2.PdfiumError:
-        raise VectorlessRagError(Code.SOURCE_UNREADABLE, "PDFium refused it") from None
+    with (
+        refusals_of_pdfium(),
+        contextlib.closing(pypdfium2.PdfDocument(path)) as document,
+    ):
+        page = document[0]
+        text_page = page.get_textpage()
+        text = text_page.get_text_bounded()
+        text_page.close()
+        page.close()
     return storable(str(text).replace("\r\n", "\n"))

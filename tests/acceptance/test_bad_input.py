@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import sqlite3
@@ -355,3 +356,20 @@ def test_an_artifact_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = run("show", good(tmp_path), home=tmp_path)
 
     assert (3, True) == (done.status, "not_found" in one_line(done))
+
+
+def test_a_page_that_pdfium_refuses_loses_no_document(tmp_path: Path) -> None:
+    """Its text is there: the standard algorithm reads it; flash alone can't."""
+    path = pdf(tmp_path / "a.pdf", [*PAGES, "3 End\n" + "The last words of it.\n" * 20])
+    whole = path.read_bytes()
+    second = [found.start() for found in re.finditer(rb"/Type\s*/Page\b", whole)][1]
+    head, tail = whole[:second], whole[second:]
+    path.write_bytes(head + tail.replace(b"/Page", b"/Pagx", 1))
+    built = run("ingest", path, "--json", home=tmp_path)
+    refused = run("ingest", path, "--json", "--mode", "flash", home=tmp_path)
+
+    assert (0, "built") == (built.status, built.object["status"]), built.err
+    assert (3, "source_unreadable") == (
+        refused.status,
+        refused.object["failure"]["code"],
+    )

@@ -1,5 +1,6 @@
 """Which route a document takes, and the patched upstream that it takes it on."""
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from vectorless_rag.source import (
     pdfium_identity,
     read_pages,
     read_single_page,
+    refusals_of_pdfium,
 )
 from vectorless_rag.wire import Found, Progress, Request
 
@@ -79,7 +81,9 @@ def find_structure(request: Request, pages: Pages) -> Found:
 
 
 def _shortcut(path: Path, pages: Pages, caller: Caller) -> Found:
-    text, parser = read_single_page(path), pdfium_identity()
+    text, parser = "", pdfium_identity()
+    with contextlib.suppress(VectorlessRagError):
+        text = read_single_page(path)
     if not text.strip():
         text, parser = pages.texts[0], pages.parser
     if not text.strip():
@@ -132,7 +136,14 @@ def _flash(request: Request, path: Path) -> Tree:
     from pageindex.flash import page_index_flash  # noqa: PLC0415
     from pageindex.flash.api import flash_rejection_reason  # noqa: PLC0415
 
-    result = page_index_flash(str(path), summary_model=request.model)
+    try:
+        with refusals_of_pdfium():
+            result = page_index_flash(str(path), summary_model=request.model)
+    except VectorlessRagError as error:
+        # The standard algorithm reads the text, and that is there.
+        if error.code is Code.SOURCE_UNREADABLE and request.mode == "auto":
+            return []
+        raise
     if request.mode == "auto" and result["toc_source"] == "pages":
         return []
     return [] if flash_rejection_reason(result) else list(result["structure"])
