@@ -120,11 +120,8 @@ class Corpus:
         interrupt: BaseException | None = None
         while True:
             try:
-                alive = any(thread.is_alive() for thread in threads)
-                while (event := self._next(wait=alive)) is not None:
-                    self._tell(event, watcher, done)
-                if not alive:
-                    return interrupt
+                # A loop of its own: a signal between two rounds must land in it.
+                self._tell_all(threads, watcher, done)
             except BaseException as error:
                 if isinstance(error, Exception):
                     raise
@@ -133,6 +130,20 @@ class Corpus:
                     return error
                 interrupt = error
                 self._end(Code.CANCELLED)
+            else:
+                return interrupt
+
+    def _tell_all(
+        self,
+        threads: Sequence[threading.Thread],
+        watcher: Watcher,
+        done: Callable[[int, IngestResult], None],
+    ) -> None:
+        alive = True
+        while alive:
+            alive = any(thread.is_alive() for thread in threads)
+            while (event := self._next(wait=alive)) is not None:
+                self._tell(event, watcher, done)
 
     def _left(self, number: int, path: Path) -> IngestResult:
         """Account for a document that nobody has told of."""

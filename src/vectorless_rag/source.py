@@ -281,21 +281,15 @@ def opens_in_pdfium(path: Path) -> bool:
     """Tell whether the layout parser can open the file at all."""
     import pypdfium2  # noqa: PLC0415  (child only)
 
-    try:
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-            return len(document) > 0
-    except pypdfium2.PdfiumError:
-        return False
+    closing, refused = contextlib.closing, contextlib.suppress(pypdfium2.PdfiumError)
+    with refused, closing(pypdfium2.PdfDocument(path)) as document:
+        return len(document) > 0
+    return False
 
 
 @contextlib.contextmanager
 def refusals_of_pdfium() -> Iterator[None]:
-    """
-    Say in our words what PDFium refuses: it may open a file and not its pages.
-
-    Raises:
-        VectorlessRagError: ``source_unreadable``.
-    """
+    """Raise ``source_unreadable`` for what PDFium refuses, be it only a page."""
     import pypdfium2  # noqa: PLC0415  (child only)
 
     try:
