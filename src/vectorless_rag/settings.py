@@ -265,9 +265,14 @@ class Settings(BaseSettings):
         return self.data_dir.absolute() / "in-flight"
 
     @property
+    def ledger_file(self) -> Path:
+        """Database of the ledger, where ``ledger_url`` names no other."""
+        return self.data_dir.absolute() / "ledger.sqlite3"
+
+    @property
     def effective_ledger_url(self) -> str:
         """Address of the ledger database."""
-        return self.ledger_url or f"sqlite:///{self.data_dir.absolute()}/ledger.sqlite3"
+        return self.ledger_url or f"sqlite:///{self.ledger_file}"
 
     @classmethod
     def load(cls, **overrides: Any) -> Self:  # noqa: ANN401  (pydantic checks them)

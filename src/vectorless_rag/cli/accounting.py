@@ -174,8 +174,7 @@ def _balance(row: Budget) -> dict[str, Json]:
 @contextmanager
 def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
     """Open the ledger; None where it would have to be made first."""
-    path = settings.data_dir.absolute() / "ledger.sqlite3"
-    if settings.ledger_url is None and not path.exists():
+    if settings.ledger_url is None and not settings.ledger_file.exists():
         yield None
         return
     with _ledger(settings) as ledger:

@@ -133,7 +133,7 @@ def _store(settings: Settings) -> str:
 
 
 def _ledger(settings: Settings) -> str:
-    path = settings.data_dir.absolute() / "ledger.sqlite3"
+    path = settings.ledger_file
     if settings.ledger_url is None and not path.exists():
         return "SQLite in the data folder, made on first use"
     with closing(Ledger.open(settings.effective_ledger_url)) as ledger:

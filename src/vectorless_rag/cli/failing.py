@@ -1,9 +1,9 @@
 """``vectorless-rag failures``: what is left over from earlier runs, and again."""
 
-import json
 import sys
 
 from vectorless_rag.cli.ingesting import Wanted, ingest_paths
+from vectorless_rag.cli.printing import print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.runs import Ended, unfinished
 from vectorless_rag.settings import Settings
@@ -19,7 +19,7 @@ def ls(settings: Settings, of_class: str | None, *, as_json: bool) -> int:
         for ended in left:
             line = {"path": storable(str(ended.path)), "at": ended.at,
                     "run_id": ended.run_id, "code": ended.code}  # fmt: skip
-            sys.stdout.write(json.dumps({**line, "retryable": ended.retryable}) + "\n")
+            print_json({**line, "retryable": ended.retryable})
         return 0
     for ended in left:
         when = ended.at[:19].replace("T", " ")

@@ -1,6 +1,5 @@
 """``vectorless-rag ingest``: documents in, one line or one object each out."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from vectorless_rag import events
 from vectorless_rag.attempts import new_run_id
+from vectorless_rag.cli.printing import print_json
 from vectorless_rag.cli.progress import Shown, live
 from vectorless_rag.corpus import Corpus
 from vectorless_rag.errors import VectorlessRagError
@@ -143,7 +143,7 @@ class _Watch:
         for line in summary_lines(result):
             self._console.print(line, soft_wrap=True)
         if self._as_json:
-            sys.stdout.write(json.dumps(result.to_json()) + "\n")
+            print_json(result.to_json())
             sys.stdout.flush()
 
 

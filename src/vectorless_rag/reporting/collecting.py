@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
-from pathlib import Path
 
 import vectorless_rag
 from vectorless_rag import upstream
@@ -151,7 +150,7 @@ def _code(settings: Settings) -> tuple[CodeFacts, Mapping[str, str]]:
 def _ledger(
     settings: Settings, store: Store
 ) -> tuple[LedgerFacts, Sequence[FailedRequests]]:
-    if settings.ledger_url is None and not _ledger_file(settings).exists():
+    if settings.ledger_url is None and not settings.ledger_file.exists():
         return LedgerFacts(present=False), ()
     try:
         with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
@@ -178,11 +177,6 @@ def _contradictions(store: Store, ledger: Ledger) -> Iterator[str]:
     bills = verify_bills(store, ledger, sound_artifacts(store))
     found = [*verify_ledger(ledger), *bills]
     yield from (f"{f.file}: {f.what}" for f in found if f.verdict is Verdict.MISMATCH)
-
-
-def _ledger_file(settings: Settings) -> Path:
-    # Opening it would make it.
-    return settings.data_dir / "ledger.sqlite3"
 
 
 def _recipes(
