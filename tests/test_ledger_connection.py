@@ -1,6 +1,8 @@
 """Opening, sharing and losing a database, and what is said when one fails."""
 
+import errno
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -436,15 +438,76 @@ def test_step_is_alone_from_its_first_look(tmp_path: Path) -> None:
         ledger._database.write(step)
 
 
-def test_sqlite_survives_a_loss_of_power(tmp_path: Path) -> None:
-    """Each commit is on the disk before it returns, and references are kept."""
+def test_sqlite_survives_a_loss_of_power(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is flushed before a step returns holds the step, and references are kept."""
+    flushed: list[tuple[int, int]] = []
+
+    def power_is_lost(log: int) -> None:
+        kept = tmp_path / f"kept-{len(flushed)}"
+        kept.mkdir()
+        for path in tmp_path.glob("ledger.sqlite3*"):
+            shutil.copy(path, kept)
+        live = (tmp_path / "ledger.sqlite3-wal").stat().st_ino
+        flushed.append((live, os.fstat(log).st_ino))
+
     with Ledger.open(sqlite(tmp_path)) as ledger:
+        # The last to leave removes the log, if it is not the last.
+        Ledger.open(sqlite(tmp_path)).close()
+        monkeypatch.setattr(os, "fdatasync", power_is_lost)
+        ledger.start_attempt(attempt("one"))
+        monkeypatch.undo()
         pragmas = [
             ledger._database.read(partial(Transaction.script, sql=f"pragma {name}"))
             for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
 
-    assert [[("wal",)], [(2,)], [(1,)]] == pragmas
+    assert [[("wal",)], [(1,)], [(1,)]] == pragmas
+    ((live, log),) = flushed
+    assert live == log
+    with Ledger.open(sqlite(tmp_path / "kept-0")) as ledger:
+        assert ["one"] == [row.attempt_id for row in ledger.attempts("1")]
+
+
+def test_disk_that_fails_at_the_flush_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that may not last is not told as done, and can be taken again."""
+
+    def fail(log: int) -> None:
+        del log
+        raise OSError(errno.EIO, "SECRET")
+
+    with Ledger.open(sqlite(tmp_path)) as ledger:
+        monkeypatch.setattr(os, "fdatasync", fail)
+        message = refused(lambda: ledger.start_attempt(attempt("one")))
+        monkeypatch.undo()
+        ledger.start_attempt(attempt("one"))
+
+    assert "its disk: input/output error" in message
+
+
+def test_log_that_vanished_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written where nothing could be flushed."""
+    monkeypatch.setattr("vectorless_rag.ledger.backends._LOG", "-gone")
+
+    message = refused(lambda: Ledger.open(sqlite(tmp_path)))
+
+    assert "its log: no such file or directory" in message
+
+
+def test_hot_statements_are_compiled_before_the_turn(tmp_path: Path) -> None:
+    """No other writer waits for the first request of a process."""
+    with Ledger.open(sqlite(tmp_path)) as ledger:
+        ledger.start_attempt(attempt("one"))
+        ledger.reserve(hold("a:1", 1, attempt_id="one"))
+        known = dict(ledger._database._compiled._known)
+        ledger.settle("a:1", NanoUsd(1), used())
+
+        assert known == ledger._database._compiled._known
 
 
 def test_step_that_breaks_a_rule_of_the_tables_is_a_conflict(ledger: Ledger) -> None:

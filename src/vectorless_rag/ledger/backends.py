@@ -18,6 +18,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import URL, Dialect
 from sqlalchemy.exc import ArgumentError
 
+from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.ledger.faults import unavailable
 
 Row = tuple[Any, ...]
@@ -27,6 +28,7 @@ Insert = Callable[[Table], Any]
 
 _BUSY_S = 30.0
 _QUEUE = ".lock"
+_LOG = "-wal"
 
 _BROKEN_PAGES = (
     "select integrity_check from pragma_integrity_check where integrity_check <> 'ok'"
@@ -99,6 +101,9 @@ class Backend(Protocol):
     def connect(self) -> Driver:
         """Open a connection; the caller holds the queue."""
 
+    def log_file(self) -> int | None:
+        """Open the file whose flush makes commits of a connection last."""
+
     def is_lost(self, driver: Driver) -> bool:
         """Whether *driver* has lost its server."""
 
@@ -142,6 +147,28 @@ def queued(lock: int | None) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 
+def _no_file(what: str, error: OSError) -> VectorlessRagError:
+    return unavailable(f"{what}: {os.strerror(error.errno or 0).lower()}")
+
+
+def flush(log: int | None) -> None:
+    """
+    Return when what was committed would survive a loss of power.
+
+    It is called after the writer's turn: the kernel answers many writers with one
+    flush of the disk, where SQLite's own would let one wait for the other's.
+
+    Raises:
+        VectorlessRagError: ``ledger_unavailable``: the disk failed.
+    """
+    if log is None:
+        return
+    try:
+        os.fdatasync(log)
+    except OSError as error:
+        raise _no_file("its disk", error) from None
+
+
 class Sqlite:
     """A SQLite file on a local disk."""
 
@@ -171,7 +198,7 @@ class Sqlite:
     @property
     def files(self) -> tuple[Path, ...]:
         """The database, its log, and what its writers queue on."""
-        ends = ("", "-wal", "-shm", _QUEUE)
+        ends = ("", _LOG, "-shm", _QUEUE)
         return tuple(self._path.with_name(self._path.name + end) for end in ends)
 
     def queue_file(self) -> int:
@@ -183,29 +210,49 @@ class Sqlite:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._path.with_name(self._path.name + _QUEUE)
-            return os.open(beside, os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o644)
+            return self._beside(_QUEUE, os.O_CREAT)
         except OSError as error:
-            reason = os.strerror(error.errno or 0).lower()
-            raise unavailable(f"its folder: {reason}") from None
+            raise _no_file("its folder", error) from None
 
     def connect(self) -> Driver:
-        """Open the file, in a mode that survives a loss of power."""
+        """
+        Open the file.
+
+        SQLite does not flush a commit here: `flush` does, after the writer's turn.
+        """
         _, given = self.dialect.create_connect_args(self._url)
         options = {"timeout": _BUSY_S, **given}
         driver = sqlite3.connect(self._path, isolation_level=None, **options)
         try:
-            for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
+            for pragma in ("journal_mode=wal", "synchronous=normal", "foreign_keys=on"):
                 driver.execute(f"pragma {pragma}")
+            # The log is made by the first look at the tables.
+            driver.execute(self.has_tables)
         except sqlite3.Error:
             driver.close()
             raise
         return cast("Driver", driver)
 
+    def log_file(self) -> int:
+        """
+        Open the write-ahead log.
+
+        SQLite keeps this very file as long as any connection is open. It locks
+        other ones, so that closing a descriptor of it lets go of nothing.
+        """
+        try:
+            return self._beside(_LOG)
+        except OSError as error:
+            raise _no_file("its log", error) from None
+
     def is_lost(self, driver: Driver) -> bool:
         """Say no: there is no server to lose."""
         del driver
         return False
+
+    def _beside(self, end: str, flags: int = 0) -> int:
+        path = self._path.with_name(self._path.name + end)
+        return os.open(path, flags | os.O_RDONLY | os.O_CLOEXEC, 0o644)
 
 
 class Postgresql:
@@ -240,6 +287,9 @@ class Postgresql:
 
     def queue_file(self) -> None:
         """Open nothing: the server queues its writers."""
+
+    def log_file(self) -> None:
+        """Open nothing: the server flushes before it answers."""
 
     def connect(self) -> Driver:
         """Connect; a server that does not answer in time is unavailable."""

@@ -51,8 +51,9 @@ class Ledger(Holding):
     who does not know whether it was taken may take it again.
 
     Any method raises `VectorlessRagError` with ``ledger_unavailable`` when the
-    database cannot be read or written; nothing has changed then. A step that
-    contradicts the record raises ``ledger_conflict``.
+    database cannot be read or written; nothing has changed then, unless it was the
+    disk that failed at the very end. A step that contradicts the record raises
+    ``ledger_conflict``.
     """
 
     @classmethod

@@ -78,6 +78,9 @@ _ROOM: Final = (
     .order_by(budgets.c.budget_id)
 )
 
+STATEMENTS: Final = (_LOCK, _TAKE, _MOVE)
+"""What every request runs."""
+
 _BALANCES: Final = select(
     budgets.c.budget_id,
     budgets.c.limit_nano,

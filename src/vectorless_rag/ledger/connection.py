@@ -8,7 +8,7 @@ a model call pays for its commits, not for a second layer.
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from vectorless_rag.ledger.backends import (
     Driver,
     Insert,
     Row,
+    flush,
     queued,
 )
 from vectorless_rag.ledger.faults import fault, unavailable
@@ -107,15 +108,21 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Opened:
-    """A connection, and the file that its writers queue on."""
+    """A connection, the file that its writers queue on, and its log."""
 
     driver: Driver
     queue: int | None
+    log: int | None
+
+    def close_files(self) -> None:
+        """Close what is open beside the connection."""
+        _close_file(self.queue)
+        _close_file(self.log)
 
 
-def _close_file(queue: int | None) -> None:
-    if queue is not None:
-        os.close(queue)
+def _close_file(file: int | None) -> None:
+    if file is not None:
+        os.close(file)
 
 
 class Database:
@@ -168,6 +175,11 @@ class Database:
         except (TypeError, ValueError):
             # What was read may be quoted in it.
             raise unavailable(ALTERED) from None
+
+    def prepare(self, statements: Iterable[Statement]) -> None:
+        """Compile *statements* now, so that no other writer waits for it."""
+        for statement in statements:
+            self._compiled(statement)
 
     def migrate(self) -> None:
         """
@@ -233,6 +245,8 @@ class Database:
                 with contextlib.suppress(self._backend.errors):
                     driver.execute("rollback")
                 raise
+        if queue:
+            flush(opened.log)
         return result
 
     def _connected(self) -> Opened:
@@ -243,13 +257,15 @@ class Database:
         return self._opened
 
     def _connect(self) -> Opened:
-        queue = self._backend.queue_file()
-        try:
+        with contextlib.ExitStack() as undo:
+            queue = self._backend.queue_file()
+            undo.callback(_close_file, queue)
             with queued(queue):
-                return Opened(self._backend.connect(), queue)
-        except BaseException:
-            _close_file(queue)
-            raise
+                driver = self._backend.connect()
+            undo.callback(driver.close)
+            opened = Opened(driver, queue, self._backend.log_file())
+            undo.pop_all()
+        return opened
 
     def _lost(self) -> bool:
         return self._opened is not None and self._backend.is_lost(self._opened.driver)
@@ -258,7 +274,7 @@ class Database:
         if self._opened is not None:
             with contextlib.suppress(self._backend.errors):
                 self._opened.driver.close()
-            _close_file(self._opened.queue)
+            self._opened.close_files()
             self._opened = None
 
     def _disown(self) -> None:
@@ -270,5 +286,6 @@ class Database:
         # Collecting it would close it under the parent.
         self._inherited.append(self._opened)
         # Its duplicate would keep the parent's turn when the parent has died.
-        _close_file(self._opened.queue if self._opened else None)
+        if self._opened is not None:
+            self._opened.close_files()
         self._opened = None

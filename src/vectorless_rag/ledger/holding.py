@@ -196,6 +196,7 @@ class Holding:
         """Name the set of a hold's budgets, which exists from then on."""
         known = self._sets.get(hold.budgets)
         if known is None:
+            self._database.prepare(reservations.STATEMENTS)
             self._database.write(lambda t: budgets.create(t, hold.budgets))
             known = self._sets[hold.budgets] = budgets.set_id(hold.budgets)
         return known

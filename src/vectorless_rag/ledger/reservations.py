@@ -7,6 +7,7 @@ attempt, its holds, their budgets, so that no two steps can deadlock.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import budgets
@@ -14,6 +15,9 @@ from vectorless_rag.ledger import hold_statements as sql
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.faults import conflict
 from vectorless_rag.ledger.types import Closed, Hold, State, Step, TokenUsage
+
+STATEMENTS: Final = (sql.open_hold, sql.ENTRY, sql.CLOSE, *budgets.STATEMENTS)
+"""What every request runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
