@@ -1,16 +1,27 @@
 """A run record that its ledger rows do not sum up to is found and explained."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from typing import Any
 
 import pytest
+from sqlalchemy import Column, Text
 
 from audited import MODEL
 from strategies_ledger import hold, used
 from vectorless_rag import cli
-from vectorless_rag.audit import Finding, Verdict, verify_bills, verify_ledger
+from vectorless_rag.audit import (
+    Finding,
+    Verdict,
+    verify_bills,
+    verify_built,
+    verify_ledger,
+)
+from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.tables import metadata, schema_version
 from vectorless_rag.ledger.types import Attempt
 from vectorless_rag.settings import Settings
 from vectorless_rag.store import Store, Stored
@@ -99,6 +110,75 @@ def test_every_altered_row_is_found(settings: Settings, ledger: Ledger) -> None:
 
     assert [] == unnoticed
     assert [] == verify_ledger(ledger)
+
+
+def altered(column: Column[Any]) -> str:
+    """SQL that changes the first value in a column, whatever is there."""
+    table, key = column.table.name, next(iter(column.table.primary_key)).name
+    new = f"coalesce({column.name}, 0) + 1"
+    if isinstance(column.type, Text):
+        new = f"coalesce({column.name}, '') || 'x'"
+    first = f"select {key} from {table} order by {key} limit 1"  # noqa: S608
+    return f"update {table} set {column.name} = {new} where {key} = ({first})"  # noqa: S608
+
+
+# The version says which code may read the tables at all.
+COLUMNS = [c for t in metadata.sorted_tables if t is not schema_version for c in t.c]
+
+
+def test_no_column_can_be_altered_unnoticed(settings: Settings, ledger: Ledger) -> None:
+    """Every column of every table, also those that no report is made from."""
+    unnoticed, tried = [], 0
+    with closing(sqlite3.connect(":memory:")) as good:
+        copy(settings, good, back=False)
+        for column in COLUMNS:
+            # Some of it the tables refuse, and some no command would read.
+            with suppress(sqlite3.IntegrityError, VectorlessRagError):
+                by_hand(settings, "drop trigger entries_no_update", altered(column))
+                tried += 1
+                found = verify_ledger(ledger) + bills(settings, ledger)
+                if Verdict.MISMATCH not in {finding.verdict for finding in found}:
+                    unnoticed.append(str(column))
+            copy(settings, good, back=True)
+
+    assert [] == unnoticed
+    assert tried > 40
+    assert [] == verify_ledger(ledger)
+
+
+def test_what_was_built_and_is_gone_is_found(
+    settings: Settings, store: Store, stored: Stored, ledger: Ledger
+) -> None:
+    """An artifact that was removed with everything that names it, and another's."""
+    for folder in ("artifacts", "activations"):
+        name = stored.recipe_hash if folder == "artifacts" else stored.document_sha256
+        shutil.rmtree(settings.store_dir / folder / name)
+    (lost,) = verify_built(ledger, list(store.all()), own=True)
+    (note,) = verify_built(ledger, list(store.all()), own=False)
+
+    assert (Verdict.MISMATCH, Verdict.NOTE) == (lost.verdict, note.verdict)
+    assert (
+        f"attempt {stored.manifest.attempt_id} built recipe {stored.recipe_hash},"
+        " and the store has no sound artifact of it"
+    ) == lost.what
+    assert 20 == cli.main(["audit", "verify", "--no-read-data"])
+    assert 20 == cli.main(["ledger", "verify"])
+
+
+def test_an_attempt_in_vain_is_a_note(settings: Settings, ledger: Ledger) -> None:
+    """Two runs built one recipe at once; the store kept the other one's."""
+    again = Attempt(
+        **{
+            name: getattr(ledger.built()[0], name)
+            for name in Attempt.__dataclass_fields__
+        }
+        | {"attempt_id": "in-vain"}
+    )
+    ledger.start_attempt(again)
+    ledger.end_attempt("in-vain", "built")
+    (note,) = verify_built(ledger, list(Store(settings.store_dir).all()), own=True)
+
+    assert (Verdict.NOTE, True) == (note.verdict, "in-vain" in note.what)
 
 
 def copy(settings: Settings, good: sqlite3.Connection, *, back: bool) -> None:

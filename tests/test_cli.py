@@ -185,7 +185,7 @@ def test_a_sound_ledger_verifies(
     ledger: Ledger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing to say, exit 0."""
-    ledger.end_attempt("attempt-1", "built")
+    ledger.end_attempt("attempt-1", "failed", Code.CHILD_TIMEOUT)
     ledger.close()
 
     assert 0 == cli.main(["ledger", "verify", "--json"])

@@ -7,8 +7,11 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from strategies_ledger import BUDGETS, Clock, attempt, hold, used
+from vectorless_rag.errors import Code
+from vectorless_rag.ledger import attempts
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.budgets import set_id
+from vectorless_rag.ledger.types import Outcome
 from vectorless_rag.units import NanoUsd
 
 pytest_plugins = ["ledger_databases"]
@@ -149,6 +152,94 @@ def test_corrections_are_listed(sound: Ledger, clock: Clock) -> None:
         for c in sound.corrections("attempt-1")
     ]
     assert [] == sound.corrections("attempt-2")
+
+
+SEALED = [
+    "update attempts set price_table = 'other'",
+    "update attempts set started_us = started_us - 1",
+    "update attempts set ended_us = ended_us + 1",
+    "update attempts set code = 'child_killed'",
+    "update attempts set seal = null",
+]
+
+
+@pytest.mark.parametrize("sql", SEALED)
+def test_an_ended_attempt_is_sealed(sound: Ledger, url: str, sql: str) -> None:
+    """What no other row repeats is in the sum that its end wrote."""
+    sound.end_attempt("attempt-1", "failed", Code.CHILD_TIMEOUT)
+    assert [] == sound.check()
+    with by_hand(url) as connection:
+        connection.execute(text(sql))
+
+    assert ["attempt attempt-1: its rows were altered after it ended"] == sound.check()
+
+
+def test_steps_after_the_end_keep_the_seal(ledger: Ledger, clock: Clock) -> None:
+    """A late settlement, an overdue hold and corrections are no alteration."""
+    ledger.start_attempt(attempt())
+    for number in range(1, 5):
+        ledger.reserve(hold(f"call-{number}:1", 500, lease_s=1))
+    ledger.unknown("call-3:1", "cut off")
+    clock.advance(1)
+    # As if the parent were killed between the end and what follows it.
+    ledger._database.write(
+        lambda t: attempts.end(t, "attempt-1", Outcome.FAILED, Code.CHILD_KILLED, 9)
+    )
+    ledger.settle("call-1:1", NanoUsd(100), used())
+    ledger.void("call-2:1", "not sent")
+    clock.advance(10)
+    assert 1 == ledger.reconcile().expired
+    ledger.correct("call-3:1", NanoUsd(100), used())
+    ledger.correct("call-4:1", NanoUsd(100), used())
+
+    assert [] == ledger.check()
+
+
+def test_an_honest_step_covers_nothing_up(sound: Ledger, url: str) -> None:
+    """A correction of an altered hold leaves its attempt's seal broken."""
+    sound.reserve(hold("call-6:1", 500))
+    sound.unknown("call-6:1", "cut off")
+    sound.end_attempt("attempt-1", "failed", Code.CHILD_TIMEOUT)
+    with by_hand(url) as connection:
+        connection.execute(text("update holds set lease_until_us = 1"))
+    sound.correct("call-6:1", NanoUsd(100), used())
+
+    assert ["attempt attempt-1: its rows were altered after it ended"] == sound.check()
+
+
+def test_a_limit_is_sealed(sound: Ledger, url: str) -> None:
+    """Whoever raises a limit in the file is found; whoever lifts it too."""
+    sound.set_budget("owner:ann", NanoUsd(5000))
+    assert [] == sound.check()
+    for sql in (
+        "update budgets set limit_nano = limit_nano + 1",
+        "update budgets set limit_nano = null",
+    ):
+        with by_hand(url) as connection:
+            connection.execute(text(sql))
+
+        assert "budget owner:ann: its limit was altered" in sound.check()
+    sound.set_budget("owner:ann", None)
+    assert [] == sound.check()
+
+
+def test_older_tables_are_sealed_when_they_are_opened(url: str) -> None:
+    """What was written before there were seals is sound, and sealed from then on."""
+    with Ledger.open(url) as ledger:
+        ledger.set_budget("owner:ann", NanoUsd(5000))
+        ledger.start_attempt(attempt())
+        ledger.end_attempt("attempt-1", "built")
+    with by_hand(url) as connection:
+        for table in ("attempts", "budgets"):
+            connection.execute(text(f"alter table {table} drop column seal"))
+        connection.execute(text("update schema_version set version = 1"))
+
+    with Ledger.open(url) as ledger:
+        assert [] == ledger.check()
+    with by_hand(url) as connection:
+        connection.execute(text("update attempts set price_table = 'other'"))
+    with Ledger.open(url) as ledger:
+        assert 1 == len(ledger.check())
 
 
 SLIPPED_IN = """

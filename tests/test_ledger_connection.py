@@ -524,7 +524,7 @@ def test_step_that_raises_changes_nothing(ledger: Ledger) -> None:
     """Whatever cuts a step off, also Ctrl-C, undoes it."""
 
     def step(transaction: Transaction) -> None:
-        transaction.script("insert into budgets values('run:9', null, 0, 0)")
+        transaction.script("insert into budgets values('run:9', null, 0, 0, null)")
         raise KeyboardInterrupt("cut off")
 
     with pytest.raises(KeyboardInterrupt, match="cut off"):

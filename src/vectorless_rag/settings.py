@@ -270,6 +270,11 @@ class Settings(BaseSettings):
         return self.data_dir.absolute() / "ledger.sqlite3"
 
     @property
+    def owns_ledger(self) -> bool:
+        """Whether the ledger lies in the data folder, and belongs to it alone."""
+        return self.ledger_url is None
+
+    @property
     def effective_ledger_url(self) -> str:
         """Address of the ledger database."""
         return self.ledger_url or f"sqlite:///{self.ledger_file}"

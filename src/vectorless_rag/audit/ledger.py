@@ -67,6 +67,35 @@ def verify_bills(
     return in_order(found)
 
 
+def verify_built(
+    ledger: Ledger, artifacts: Sequence[Stored], *, own: bool
+) -> list[Finding]:
+    """
+    Check that what the ledger says was built is still there.
+
+    Args:
+        ledger: What was spent.
+        artifacts: All that the store holds.
+        own: No other store is paid from this ledger, so that what is not in this
+            one is lost.
+    """
+    attempts = {stored.manifest.attempt_id for stored in artifacts}
+    recipes = {stored.recipe_hash for stored in artifacts}
+    found: list[Finding] = []
+    for row in ledger.built():
+        if row.attempt_id in attempts:
+            continue
+        # Two runs may have built it at once: one of them in vain.
+        lost = own and row.recipe_hash not in recipes
+        what = (
+            f"attempt {row.attempt_id} built recipe {row.recipe_hash},"
+            f" and the store has no sound artifact of {'it' if lost else 'its own'}"
+        )
+        verdict = Verdict.MISMATCH if lost else Verdict.NOTE
+        found.append(Finding(verdict=verdict, file=LEDGER, what=what))
+    return in_order(found)
+
+
 def _verify_bill(
     file: str, run: RunRecord, manifest: Manifest, ledger: Ledger
 ) -> Iterator[Finding]:

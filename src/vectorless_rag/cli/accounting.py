@@ -11,7 +11,12 @@ from pathlib import Path
 
 from rich.table import Table
 
-from vectorless_rag.audit import Verdict, sound_artifacts, verify_bills
+from vectorless_rag.audit import (
+    Verdict,
+    sound_artifacts,
+    verify_bills,
+    verify_built,
+)
 from vectorless_rag.canon import Json
 from vectorless_rag.cli.printing import console, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
@@ -68,7 +73,9 @@ def verify(settings: Settings, *, as_json: bool) -> int:
     store = StoreReader(settings.store_dir)
     with _ledger(settings) as ledger:
         problems = ledger.check() + ledger.strays()
-        bills = verify_bills(store, ledger, sound_artifacts(store))
+        artifacts = sound_artifacts(store)
+        bills = verify_bills(store, ledger, artifacts)
+        bills += verify_built(ledger, artifacts, own=settings.owns_ledger)
     notes = [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
     problems += [f"{b.file}: {b.what}" for b in bills if b.verdict is not Verdict.NOTE]
     if as_json:
@@ -174,7 +181,7 @@ def _balance(row: Budget) -> dict[str, Json]:
 @contextmanager
 def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
     """Open the ledger; None where it would have to be made first."""
-    if settings.ledger_url is None and not settings.ledger_file.exists():
+    if settings.owns_ledger and not settings.ledger_file.exists():
         yield None
         return
     with _ledger(settings) as ledger:
@@ -183,7 +190,7 @@ def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
 
 def _ledger(settings: Settings) -> closing[Ledger]:
     # Opening it would make it, and a typing error would look like a clean ledger.
-    if settings.ledger_url is None and not settings.data_dir.is_dir():
+    if settings.owns_ledger and not settings.data_dir.is_dir():
         raise VectorlessRagError(
             Code.STORE_UNWRITABLE,
             f"{printable(settings.data_dir.name)}: no such folder",

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from vectorless_rag import upstream
@@ -16,6 +17,7 @@ from vectorless_rag.audit import (
     staleness,
     verify_artifact,
     verify_bills,
+    verify_built,
     verify_ledger,
     verify_store,
 )
@@ -64,7 +66,8 @@ def verify(
     status = 0
     for store, artifacts in _asked_for(names, settings):
         found, looked_at = _look(store, artifacts, read_data=read_data, sample=sample)
-        found = in_order(found + _bills(store, looked_at, settings, all_=read_data))
+        scope = _Scope(whole=artifacts is None, read_data=read_data)
+        found = in_order(found + _bills(store, looked_at, settings, scope))
         if as_json:
             _print_findings(store, looked_at, found, read_data=read_data, sample=sample)
         else:
@@ -110,15 +113,28 @@ def _look(
     return found, artifacts
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Scope:
+    """What a check was asked to look at."""
+
+    whole: bool
+    read_data: bool
+
+
 def _bills(
-    store: StoreReader, artifacts: list[Stored], settings: Settings, *, all_: bool
+    store: StoreReader, artifacts: list[Stored], settings: Settings, scope: _Scope
 ) -> list[Finding]:
     """Compare with the ledger; where that cannot be done, it is not decided."""
     try:
         with ledger_if_there(settings) as ledger:
             if ledger is not None:
-                bills = verify_bills(store, ledger, artifacts) if all_ else []
-                return verify_ledger(ledger) + bills
+                found = verify_ledger(ledger)
+                if scope.read_data:
+                    found += verify_bills(store, ledger, artifacts)
+                if scope.whole:
+                    own = settings.owns_ledger
+                    found += verify_built(ledger, artifacts, own=own)
+                return found
             why = "there is none" if artifacts else ""
     except VectorlessRagError as error:
         if error.code is not Code.LEDGER_UNAVAILABLE:

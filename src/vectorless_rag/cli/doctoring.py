@@ -134,7 +134,7 @@ def _store(settings: Settings) -> str:
 
 def _ledger(settings: Settings) -> str:
     path = settings.ledger_file
-    if settings.ledger_url is None and not path.exists():
+    if settings.owns_ledger and not path.exists():
         return "SQLite in the data folder, made on first use"
     with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
         problems = ledger.check()

@@ -9,16 +9,15 @@ from typing import Final
 from sqlalchemy import BigInteger, Text, bindparam, exists, select, update
 
 from vectorless_rag.errors import Code
+from vectorless_rag.ledger import sealing
 from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.budgets import insert_new
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.faults import conflict
+from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import attempts, holds
 from vectorless_rag.ledger.types import Attempt, AttemptRow, Outcome, State
 from vectorless_rag.units import Sha256
-
-RUNNING: Final = "running"
-"""State of an attempt that has not ended."""
 
 _id = bindparam("id", type_=Text)
 _run = bindparam("run", type_=Text)
@@ -41,6 +40,12 @@ _OF_RUN: Final = (
     select(attempts)
     .where(attempts.c.run_id == _run)
     .order_by(attempts.c.started_us, attempts.c.attempt_id)
+)
+
+_BUILT: Final = (
+    select(attempts)
+    .where(attempts.c.state == bindparam("outcome", type_=Text))
+    .order_by(attempts.c.attempt_id)
 )
 
 _IDLE: Final = (
@@ -76,6 +81,7 @@ def start(transaction: Transaction, attempt: Attempt, now: int) -> None:
         code=None,
         started_us=now,
         ended_us=None,
+        seal=None,
     )
     recorded = read(transaction, attempt.attempt_id)
     if recorded is None or _started(recorded) != attempt or recorded.outcome:
@@ -98,6 +104,7 @@ def end(
     """
     why = code and code.value
     if transaction.count(_END, id=attempt_id, outcome=outcome.value, why=why, now=now):
+        sealing.seal(transaction, attempt_id)
         return
     recorded = read(transaction, attempt_id)
     if recorded is None:
@@ -117,13 +124,32 @@ def of_run(transaction: Transaction, run_id: str) -> list[AttemptRow]:
     return [_attempt(row) for row in transaction.rows(_OF_RUN, run=run_id)]
 
 
+def built(transaction: Transaction) -> list[AttemptRow]:
+    """List the attempts that built something, by id."""
+    rows = transaction.rows(_BUILT, outcome=Outcome.BUILT.value)
+    return [_attempt(row) for row in rows]
+
+
 def idle(transaction: Transaction) -> tuple[str, ...]:
     """Name the attempts that have not ended and hold nothing."""
     return tuple(name for (name,) in transaction.rows(_IDLE))
 
 
 def _attempt(row: Row) -> AttemptRow:
-    ident, run, owner, document, recipe, model, prices, state, code, start, end = row
+    (
+        ident,
+        run,
+        owner,
+        document,
+        recipe,
+        model,
+        prices,
+        state,
+        code,
+        start,
+        end,
+        _,
+    ) = row
     return AttemptRow(
         attempt_id=ident,
         run_id=run,

@@ -24,9 +24,10 @@ from sqlalchemy import (
     select,
 )
 
-from vectorless_rag.ledger.attempts import RUNNING
+from vectorless_rag.ledger import sealing
 from vectorless_rag.ledger.budgets import set_id
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import (
     attempts,
     budget_sets,
@@ -246,6 +247,7 @@ def problems(transaction: Transaction, now: int) -> Problems:
             f"budget set {name} has not the budgets of its name"
             for name in _altered_sets(transaction)
         ),
+        sealing.broken(transaction),
         (f"the file: {found}" for found in transaction.damage()),
     )
     overdue = (

@@ -12,6 +12,7 @@ from vectorless_rag.ledger import (
     outcomes,
     reports,
     reservations,
+    sealing,
 )
 from vectorless_rag.ledger.backends import backend
 from vectorless_rag.ledger.connection import Database, Transaction
@@ -73,7 +74,7 @@ class Ledger(Holding):
         """
         database = Database(backend(url))
         try:
-            database.migrate()
+            database.migrate(sealing.seal_older)
         except BaseException:
             database.close()
             raise
@@ -121,6 +122,10 @@ class Ledger(Holding):
     def attempts(self, run_id: str) -> list[AttemptRow]:
         """List a run's attempts in the order they started."""
         return self._database.read(lambda t: attempts.of_run(t, run_id))
+
+    def built(self) -> list[AttemptRow]:
+        """List the attempts that built something, by id."""
+        return self._database.read(attempts.built)
 
     # Budgets.
 

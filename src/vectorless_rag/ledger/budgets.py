@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from vectorless_rag.canon import digest
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger import sealing
 from vectorless_rag.ledger.backends import Insert
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.tables import budget_sets, budgets
@@ -30,7 +31,6 @@ from vectorless_rag.units import NanoUsd, usd
 
 _set = bindparam("set_id", type_=Text)
 _id = bindparam("id", type_=Text)
-_limit = bindparam("limit", type_=BigInteger)
 _amount = bindparam("amount", type_=BigInteger)
 _reserved = bindparam("reserved", type_=BigInteger)
 _spent = bindparam("spent", type_=BigInteger)
@@ -89,10 +89,6 @@ _BALANCES: Final = select(
 ).order_by(budgets.c.budget_id)
 
 _BALANCE: Final = _BALANCES.where(budgets.c.budget_id == _id)
-
-_LIMIT: Final = (
-    update(budgets).where(budgets.c.budget_id == _id).values(limit_nano=_limit)
-)
 
 
 def insert_new(table: Table) -> Callable[[Insert], ClauseElement]:
@@ -159,7 +155,7 @@ def set_limit(transaction: Transaction, name: str, limit: int | None) -> None:
     if limit is not None and not 0 <= limit <= MOST_NANO:
         raise ValueError("a budget's limit is out of range")
     _create_one(transaction, name)
-    transaction.count(_LIMIT, id=name, limit=limit)
+    sealing.set_limit(transaction, name, limit)
 
 
 def balance(transaction: Transaction, name: str) -> Budget:
@@ -175,7 +171,12 @@ def balances(transaction: Transaction) -> dict[str, Budget]:
 
 def _create_one(transaction: Transaction, name: str) -> None:
     transaction.count(
-        _NEW_BUDGET, budget_id=name, limit_nano=None, reserved_nano=0, spent_nano=0
+        _NEW_BUDGET,
+        budget_id=name,
+        limit_nano=None,
+        reserved_nano=0,
+        spent_nano=0,
+        seal=None,
     )
 
 

@@ -181,9 +181,12 @@ class Database:
         for statement in statements:
             self._compiled(statement)
 
-    def migrate(self) -> None:
+    def migrate(self, finish: Callable[[Transaction], None]) -> None:
         """
         Bring the tables up to date, while no other process does.
+
+        Args:
+            finish: Fills in, in the same transaction, what DDL cannot say.
 
         Raises:
             VectorlessRagError: ``ledger_unavailable``, also if the tables are
@@ -191,7 +194,7 @@ class Database:
         """
         if self.read(self._version) == NEWEST:
             return
-        self.write(self._upgrade)
+        self.write(lambda t: self._upgrade(t, finish))
 
     def _version(self, transaction: Transaction) -> int:
         ((tables,),) = transaction.script(self._backend.has_tables)
@@ -202,12 +205,16 @@ class Database:
             raise unavailable(f"it is of version {version}, newer than {NEWEST}")
         return int(version)
 
-    def _upgrade(self, transaction: Transaction) -> None:
+    def _upgrade(
+        self, transaction: Transaction, finish: Callable[[Transaction], None]
+    ) -> None:
         transaction.script(self._backend.migrating)
         # Another process may have done it while this one waited.
         version = self._version(transaction)
         for statement in ddl_after(version, self.name):
             transaction.script(statement)
+        if version != NEWEST:
+            finish(transaction)
 
     def close(self) -> None:
         """Close the connection; a closed database stays closed."""

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     case,
+    exists,
     func,
     insert,
     literal,
@@ -16,8 +17,8 @@ from sqlalchemy import (
     update,
 )
 
-from vectorless_rag.ledger.attempts import RUNNING
 from vectorless_rag.ledger.backends import Insert
+from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import attempts, entries, holds
 from vectorless_rag.ledger.types import State
 
@@ -108,24 +109,37 @@ def _closing() -> Update:
     )
 
 
-CLOSE: Final = (
+_OPEN: Final = holds.c.state == State.RESERVED.value
+_RUNS: Final = exists(
+    select(attempts.c.attempt_id)
+    .where(attempts.c.attempt_id == holds.c.attempt_id, attempts.c.state == RUNNING)
+    # An attempt is not sealed between this look and the commit.
+    .with_for_update(read=True)
+)
+
+CLOSE_LATE: Final = (
     _closing()
-    .where(holds.c.hold_id == _hold, holds.c.state == State.RESERVED.value)
+    .where(holds.c.hold_id == _hold, _OPEN)
     .returning(holds.c.reserved_nano, holds.c.amount_nano, holds.c.set_id)
 )
+"""Closes a hold that is open."""
+
+CLOSE: Final = CLOSE_LATE.where(_RUNS)
+"""Closes a hold that is open, while its attempt runs."""
 
 AMEND: Final = _closing().where(holds.c.hold_id == _hold)
 
-_OPEN: Final = holds.c.state == State.RESERVED.value
 _OVERDUE: Final = (_OPEN, holds.c.lease_until_us < _now)
 _ABANDONED: Final = (_OPEN, holds.c.attempt_id == _attempt)
 
-SETS_OVERDUE: Final = select(holds.c.set_id).where(*_OVERDUE).distinct()
-SETS_ABANDONED: Final = select(holds.c.set_id).where(*_ABANDONED).distinct()
+_GROUP: Final = select(holds.c.attempt_id, holds.c.set_id).distinct()
+
+OVERDUE: Final = _GROUP.where(*_OVERDUE)
+ABANDONED: Final = _GROUP.where(*_ABANDONED)
 
 
 def _expiring(*, abandoned: bool) -> ClauseElement:
-    which = _ABANDONED if abandoned else _OVERDUE
+    which = _ABANDONED if abandoned else (*_ABANDONED, *_OVERDUE)
     chosen = (
         select(holds.c.hold_id)
         .where(*which, holds.c.set_id == _set)

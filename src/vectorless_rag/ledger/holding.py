@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import budgets, reservations
-from vectorless_rag.ledger.connection import Database
+from vectorless_rag.ledger.connection import Database, Transaction
 from vectorless_rag.ledger.reservations import Close
 from vectorless_rag.ledger.types import (
     MOST_NANO,
@@ -176,9 +176,15 @@ class Holding:
             How many holds that were.
         """
         now, done = self._clock(), 0
-        sets = self._database.read(lambda t: reservations.open_sets(t, now, attempt_id))
-        for of_set in sets:
-            while count := self._expire(of_set, now, attempt_id):
+        gone = attempt_id is not None
+
+        def groups(transaction: Transaction) -> list[tuple[str, str]]:
+            if attempt_id is None:
+                return reservations.overdue(transaction, now)
+            return reservations.abandoned(transaction, attempt_id)
+
+        for attempt, of_set in self._database.read(groups):
+            while count := self._expire(attempt, of_set, now, gone=gone):
                 done += count
         return done
 
@@ -201,9 +207,9 @@ class Holding:
             known = self._sets[hold.budgets] = budgets.set_id(hold.budgets)
         return known
 
-    def _expire(self, of_set: str, now: int, attempt_id: str | None) -> int:
+    def _expire(self, attempt: str, of_set: str, now: int, *, gone: bool) -> int:
         return self._database.write(
-            lambda t: reservations.expire(t, of_set, now, attempt_id)
+            lambda t: reservations.expire(t, attempt, of_set, now, gone=gone)
         )
 
 

@@ -108,11 +108,17 @@ _POSTGRESQL_1: Final = (
     """,
 )
 
+_SEALS_2: Final = (
+    "alter table attempts add column seal text",
+    "alter table budgets add column seal text",
+)
+
 _VERSIONS: Final = (
     {
         "sqlite": (*_TABLES_1, *_SQLITE_1),
         "postgresql": (*_TABLES_1, *_POSTGRESQL_1),
     },
+    {"sqlite": _SEALS_2, "postgresql": _SEALS_2},
 )
 
 _WORDS: Final = {

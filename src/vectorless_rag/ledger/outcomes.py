@@ -10,8 +10,8 @@ from typing import Final
 from sqlalchemy import func, select
 
 from vectorless_rag.errors import Code
-from vectorless_rag.ledger.attempts import RUNNING
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import attempts, holds
 from vectorless_rag.ledger.types import Outcome
 

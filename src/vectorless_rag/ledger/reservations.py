@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from vectorless_rag.errors import Code
-from vectorless_rag.ledger import budgets
+from vectorless_rag.ledger import budgets, sealing
 from vectorless_rag.ledger import hold_statements as sql
+from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.faults import conflict
 from vectorless_rag.ledger.types import Closed, Hold, State, Step, TokenUsage
@@ -76,6 +77,10 @@ def close(transaction: Transaction, how: Close) -> Closed:
     row = transaction.row(sql.CLOSE, **_params(how))
     if row is None:
         return _close_late(transaction, how)
+    return _book(transaction, how, row)
+
+
+def _book(transaction: Transaction, how: Close, row: Row) -> Closed:
     held, amount, of_set = row
     budgets.move(transaction, of_set, reserved=-held, spent=amount)
     _enter(transaction, how.hold_id, how.step, how.now, reserved=-held, spent=amount)
@@ -92,32 +97,40 @@ def correct(transaction: Transaction, how: Close) -> Closed:
     return _close_late(transaction, how)
 
 
-def open_sets(transaction: Transaction, now: int, attempt: str | None) -> list[str]:
-    """Name the budget sets of overdue holds, or of an attempt's open ones."""
-    if attempt is None:
-        rows = transaction.rows(sql.SETS_OVERDUE, now=now)
-    else:
-        rows = transaction.rows(sql.SETS_ABANDONED, attempt=attempt)
-    return sorted(of_set for (of_set,) in rows)
+def overdue(transaction: Transaction, now: int) -> list[tuple[str, str]]:
+    """Name the attempts with overdue holds, and the budget sets of these."""
+    return sorted((a, s) for a, s in transaction.rows(sql.OVERDUE, now=now))
 
 
-def expire(transaction: Transaction, of_set: str, now: int, attempt: str | None) -> int:
+def abandoned(transaction: Transaction, attempt: str) -> list[tuple[str, str]]:
+    """Name the budget sets of an attempt's open holds, as `overdue` does."""
+    return sorted((a, s) for a, s in transaction.rows(sql.ABANDONED, attempt=attempt))
+
+
+def expire(
+    transaction: Transaction, attempt: str, of_set: str, now: int, *, gone: bool
+) -> int:
     """
-    Count holds of one set as spent: nobody will close them.
+    Count holds of one attempt and set as spent: nobody will close them.
+
+    Args:
+        transaction: The step's.
+        attempt: Whose holds.
+        of_set: Which budgets they count towards.
+        now: When.
+        gone: All open ones, since the attempt's child is; else the overdue ones.
 
     Returns:
         How many; some more may be left while it is not 0.
     """
-    params = {"of_set": of_set, "now": now}
-    if attempt is None:
-        rows = transaction.rows(sql.EXPIRE_OVERDUE, **params)
-    else:
-        rows = transaction.rows(sql.EXPIRE_ABANDONED, **params, attempt=attempt)
-    if rows:
-        total = sum(held for _, held in rows)
-        budgets.move(transaction, of_set, reserved=-total, spent=total)
-    for hold_id, held in rows:
-        _enter(transaction, hold_id, Step.EXPIRE, now, reserved=-held, spent=held)
+    statement = sql.EXPIRE_ABANDONED if gone else sql.EXPIRE_OVERDUE
+    with sealing.amending(transaction, attempt):
+        rows = transaction.rows(statement, attempt=attempt, of_set=of_set, now=now)
+        if rows:
+            total = sum(held for _, held in rows)
+            budgets.move(transaction, of_set, reserved=-total, spent=total)
+        for hold_id, held in rows:
+            _enter(transaction, hold_id, Step.EXPIRE, now, reserved=-held, spent=held)
     return len(rows)
 
 
@@ -156,12 +169,20 @@ def _opened(
 
 
 def _close_late(transaction: Transaction, how: Close) -> Closed:
-    """Take a step on a hold that is not open any more."""
+    """Take a step on a hold that is not open any more, or whose attempt ended."""
+    with sealing.amending_hold(transaction, how.hold_id):
+        return _amend(transaction, how)
+
+
+def _amend(transaction: Transaction, how: Close) -> Closed:
     row = transaction.row(sql.STANDING, hold=how.hold_id)
     if row is None:
         raise conflict(f"there is no hold {how.hold_id}")
     state, amount, held, of_set = row
     match State(state), how.state:
+        case State.RESERVED, _ if how.step is not Step.CORRECT:
+            (row,) = transaction.rows(sql.CLOSE_LATE, **_params(how))
+            return _book(transaction, how, row)
         case State.SETTLED, State.SETTLED if amount == how.amount:
             return Closed.UNCHANGED
         case (State.VOIDED, State.VOIDED) | (State.UNKNOWN, State.UNKNOWN):

@@ -30,6 +30,7 @@ budgets = Table(
     Column("limit_nano", _INT),
     Column("reserved_nano", _INT, nullable=False),
     Column("spent_nano", _INT, nullable=False),
+    Column("seal", Text),
 )
 
 # A hold names a set, not a list: thousands of holds share a few sets, and the
@@ -55,6 +56,7 @@ attempts = Table(
     Column("code", Text),
     Column("started_us", _INT, nullable=False),
     Column("ended_us", _INT),
+    Column("seal", Text),
 )
 
 holds = Table(

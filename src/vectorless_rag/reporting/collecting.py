@@ -13,6 +13,7 @@ from vectorless_rag.audit import (
     changes,
     sound_artifacts,
     verify_bills,
+    verify_built,
     verify_ledger,
     verify_store,
 )
@@ -150,12 +151,14 @@ def _code(settings: Settings) -> tuple[CodeFacts, Mapping[str, str]]:
 def _ledger(
     settings: Settings, store: Store
 ) -> tuple[LedgerFacts, Sequence[FailedRequests]]:
-    if settings.ledger_url is None and not settings.ledger_file.exists():
+    if settings.owns_ledger and not settings.ledger_file.exists():
         return LedgerFacts(present=False), ()
     try:
         with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
             facts = LedgerFacts(
-                problems=tuple(_contradictions(store, ledger)),
+                problems=tuple(
+                    _contradictions(store, ledger, own=settings.owns_ledger)
+                ),
                 by_operation=tuple(ledger.report(By.OPERATION)),
                 by_day=tuple(ledger.report(By.DAY)),
                 by_model=tuple(ledger.report(By.MODEL)),
@@ -172,10 +175,14 @@ def _ledger(
         return LedgerFacts(failure=error.failure), ()
 
 
-def _contradictions(store: Store, ledger: Ledger) -> Iterator[str]:
+def _contradictions(store: Store, ledger: Ledger, *, own: bool) -> Iterator[str]:
     """Yield what the ledger says against itself, and against the run records."""
-    bills = verify_bills(store, ledger, sound_artifacts(store))
-    found = [*verify_ledger(ledger), *bills]
+    artifacts = sound_artifacts(store)
+    found = [
+        *verify_ledger(ledger),
+        *verify_bills(store, ledger, artifacts),
+        *verify_built(ledger, artifacts, own=own),
+    ]
     yield from (f"{f.file}: {f.what}" for f in found if f.verdict is Verdict.MISMATCH)
 
 
