@@ -121,6 +121,14 @@ os._exit(0)
 """
 
 
+READS_READ_ONLY = OPENS_READ_ONLY.replace(
+    'Ledger.open(sys.argv[1]).set_budget("run:1", 5)',
+    """ledger = Ledger.open(sys.argv[1])
+    names = [row.attempt_id for row in ledger.attempts("1")]
+    print(names, ledger.check(), flush=True)""",
+)
+
+
 HANG_UP = """
 select pg_terminate_backend(pid) from pg_stat_activity
 where application_name = 'ledger'
@@ -385,6 +393,38 @@ def test_read_only_file_is_reported() -> None:
     assert said.startswith("ledger_unavailable the file")
 
 
+def test_read_only_folder_can_be_read() -> None:
+    """A copy that is mounted read-only is audited as it stands."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with Ledger.open(sqlite(folder)) as ledger:
+            ledger.start_attempt(attempt("one"))
+        (folder / "ledger.sqlite3.lock").unlink()
+        folder.chmod(0o555)
+        said = run(READS_READ_ONLY, sqlite(folder))
+        folder.chmod(0o755)
+        files = [path.name for path in folder.iterdir()]
+
+    assert "['one'] []" == said
+    assert ["ledger.sqlite3"] == files
+
+
+def test_read_only_copy_of_a_ledger_in_use_is_refused() -> None:
+    """What its log holds cannot be read there, and is not passed over."""
+    with TemporaryDirectory() as name, TemporaryDirectory() as copy:
+        with Ledger.open(sqlite(Path(name))) as ledger:
+            ledger.start_attempt(attempt("one"))
+            for path in Path(name).iterdir():
+                shutil.copy(path, copy)
+        Path(copy).chmod(0o555)
+        said = run(READS_READ_ONLY, sqlite(Path(copy)))
+        Path(copy).chmod(0o755)
+
+    assert (
+        "ledger_unavailable its folder is read-only, and its log is not empty" == said
+    )
+
+
 def test_lock_of_another_program_is_reported(tmp_path: Path) -> None:
     """A program that keeps the file locked makes the ledger unavailable."""
     url = f"{sqlite(tmp_path)}?timeout=0.1"
@@ -492,7 +532,7 @@ def test_log_that_vanished_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is written where nothing could be flushed."""
-    monkeypatch.setattr("vectorless_rag.ledger.backends._LOG", "-gone")
+    monkeypatch.setattr("vectorless_rag.ledger.sqlite._LOG", "-gone")
 
     message = refused(lambda: Ledger.open(sqlite(tmp_path)))
 

@@ -10,9 +10,9 @@ from sqlalchemy import BigInteger, Text, bindparam, exists, select, update
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import sealing
-from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.budgets import insert_new
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.faults import conflict
 from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import attempts, holds

@@ -23,8 +23,8 @@ from sqlalchemy import (
 from vectorless_rag.canon import digest
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger import sealing
-from vectorless_rag.ledger.backends import Insert
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Insert
 from vectorless_rag.ledger.tables import budget_sets, budgets
 from vectorless_rag.ledger.types import MOST_NANO, Budget
 from vectorless_rag.units import NanoUsd, usd

@@ -14,17 +14,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ClauseElement
 
-from vectorless_rag.ledger.backends import (
-    Backend,
-    Cursor,
-    Driver,
-    Insert,
-    Row,
-    flush,
-    queued,
-)
+from vectorless_rag.ledger.drivers import Backend, Cursor, Driver, Insert, Row
 from vectorless_rag.ledger.faults import fault, unavailable
 from vectorless_rag.ledger.migrations import NEWEST, VERSION, ddl_after
+from vectorless_rag.ledger.sqlite import flush, queued
 
 T = TypeVar("T")
 

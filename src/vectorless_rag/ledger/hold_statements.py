@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from vectorless_rag.ledger.backends import Insert
+from vectorless_rag.ledger.drivers import Insert
 from vectorless_rag.ledger.sealing import RUNNING
 from vectorless_rag.ledger.tables import attempts, entries, holds
 from vectorless_rag.ledger.types import State

@@ -18,8 +18,8 @@ from sqlalchemy import (
 )
 
 from vectorless_rag.errors import Code
-from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.tables import attempts, entries, holds
 from vectorless_rag.ledger.types import (
     By,

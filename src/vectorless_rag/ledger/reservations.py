@@ -12,8 +12,8 @@ from typing import Final
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import budgets, sealing
 from vectorless_rag.ledger import hold_statements as sql
-from vectorless_rag.ledger.backends import Row
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.faults import conflict
 from vectorless_rag.ledger.types import Closed, Hold, State, Step, TokenUsage
 
