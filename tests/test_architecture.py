@@ -12,7 +12,8 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 
 # A part may import only parts that stand above it; a folder is one part.
 ORDER = [
-    "errors", "units", "canon", "wire", "landlock", "events", "process", "settings",
+    "errors", "units", "canon", "wire", "landlock", "events", "process", "variables",
+    "settings",
     "environment", "files", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",

@@ -348,7 +348,7 @@ def test_doctor_looks_at_an_existing_ledger(
     [
         ({"BUILD_DIR": "nowhere"}, "upstream"),
         ({"DATA_DIR": "/proc/nowhere"}, "data"),
-        ({"LEDGER_URL": "nonsense"}, "ledger"),
+        ({"LEDGER_URL": "sqlite:///:memory:"}, "ledger"),
         ({"MODEL": "openai/no-such-model"}, "price"),
         (
             {"MODEL": "openai/gpt-4o-mini", "API_BASE": "http://127.0.0.1:9"},

@@ -89,6 +89,10 @@ def test_a_ledger_of_its_own_is_taken_as_given() -> None:
         ("OWNER", "canary canary"),
         ("CONCURRENCY", "0"),
         ("API_BASE", "canary"),
+        ("LEDGER_URL", "canary"),
+        ("LEDGER_URL", "canary://host/database"),
+        ("PRICES", "{canary"),
+        ("PRICES", '["canary"]'),
     ],
 )
 def test_a_bad_value_is_named_and_not_quoted(
@@ -101,6 +105,39 @@ def test_a_bad_value_is_named_and_not_quoted(
         Settings.load()
     assert Code.SETTINGS_INVALID == error.value.code
     assert value not in str(error.value)
+
+
+def test_what_a_value_may_be_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is wrong, at once, with the range."""
+    monkeypatch.setenv(PREFIX + "MAX_PAGES", "0")
+    monkeypatch.setenv(PREFIX + "MODE", "slow")
+
+    with pytest.raises(VectorlessRagError, match="MAX_PAGES") as error:
+        Settings.load()
+    assert (
+        "VECTORLESS_RAG_MAX_PAGES: should be greater than or equal to 1;"
+        " VECTORLESS_RAG_MODE: should be 'auto', 'flash' or 'standard'"
+    ) == error.value.detail
+
+
+@pytest.mark.parametrize("name", ["BUDGET_US", "budget_usd_", "MAXPAGES"])
+def test_a_misspelt_variable_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A limit that was meant to hold does not pass in silence."""
+    monkeypatch.setenv(PREFIX + name, "5")
+
+    with pytest.raises(VectorlessRagError, match=f"{PREFIX}{name}: unknown, "):
+        Settings.load()
+
+
+def test_a_variable_of_something_else_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The prefix is not ours alone: tests and images have their own names."""
+    monkeypatch.setenv(PREFIX + "CORPUS", "somewhere")
+
+    assert Settings() == Settings.load()
 
 
 def test_an_unknown_option_is_refused() -> None:

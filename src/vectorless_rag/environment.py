@@ -1,8 +1,8 @@
 """
 What this process's environment holds for others: children, tools, caches.
 
-Beside `vectorless_rag.settings` the one reader of ``os.environ``; the linter
-refuses it elsewhere.
+Beside `vectorless_rag.settings` and its `variables` the one reader of
+``os.environ``; the linter refuses it elsewhere.
 """
 
 import os

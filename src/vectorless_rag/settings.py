@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.units import NanoUsd, nano_usd
+from vectorless_rag.variables import misspelt, said
 
 PREFIX = "VECTORLESS_RAG_"
 
@@ -76,7 +77,9 @@ class Settings(BaseSettings):
         Path("data"), description="Folder of the artifact store and the ledger."
     )
     ledger_url: str | None = Field(
-        None, description="Ledger database; empty: SQLite inside the data folder."
+        None,
+        pattern=r"^(sqlite:///|postgres(ql)?(\+\w+)?://)\S+$",
+        description="Ledger database; empty: SQLite inside the data folder.",
     )
     build_dir: Path | None = Field(
         None, description="Patched upstream; empty: build/pageindex beside the source."
@@ -217,6 +220,14 @@ class Settings(BaseSettings):
     def _from_json(cls, value: object) -> object:
         return json.loads(value) if isinstance(value, str) else value
 
+    @field_validator("prices")
+    @classmethod
+    def _object(cls, value: str) -> str:
+        # What is in it is read with the price table, which knows the models.
+        if not isinstance(json.loads(value), dict):
+            raise ValueError("not a JSON object")  # noqa: TRY004  (pydantic's way)
+        return value
+
     @property
     def provider(self) -> str:
         """Whose model it is."""
@@ -290,12 +301,13 @@ class Settings(BaseSettings):
 
         Raises:
             VectorlessRagError: ``settings_invalid``. The message names the
-                settings, never their values.
+                settings and what they may be, never their values.
         """
         given = {k: v for k, v in overrides.items() if v is not None}
+        wrong = misspelt(PREFIX, cls.model_fields)
         try:
-            return cls(**given)
+            if not wrong:
+                return cls(**given)
         except ValidationError as error:
-            names = sorted({str(e["loc"][0]) for e in error.errors()})
-            listed = ", ".join(PREFIX + name.upper() for name in names)
-            raise VectorlessRagError(Code.SETTINGS_INVALID, listed) from None
+            wrong = [PREFIX + said(str(e["loc"][0]), e["msg"]) for e in error.errors()]
+        raise VectorlessRagError(Code.SETTINGS_INVALID, "; ".join(sorted(wrong)))
