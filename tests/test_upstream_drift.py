@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
-from toy_drift import CASES, NEXT, make_root
+from toy_drift import CASES, NEW, NEXT, make_root
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.upstream.drift import report
 from vectorless_rag.upstream.landing import Landing, Text
+from vectorless_rag.upstream.places import source_sha256
 from vectorless_rag.upstream.proofs import Outcome
 from vectorless_rag.upstream.proofs import Verdict as Proved
 from vectorless_rag.upstream.releases import look_up
 from vectorless_rag.upstream.verdicts import Change, Fate, Report, Row, Verdict, judge
+
+GREET_NOW = source_sha256(NEW["toy/replaced.py"], "greet")
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +124,12 @@ def test_no_patch_stops_the_rest(drifted: Report) -> None:
 def test_what_became_of_a_replaced_function_is_said(drifted: Report) -> None:
     """For each one, whether upstream changed it."""
     assert (
-        Fate(path="toy/replaced.py", qualname="greet", change=Change.CHANGED),
+        Fate(
+            path="toy/replaced.py",
+            qualname="greet",
+            change=Change.CHANGED,
+            now=GREET_NOW,
+        ),
     ) == row_of(drifted, "0070").replaced
 
 
@@ -145,7 +153,12 @@ def test_a_report_is_spelled_as_an_object(drifted: Report) -> None:
         "gone": [],
         "blocked_by": [],
         "replaces": [
-            {"path": "toy/replaced.py", "qualname": "greet", "upstream": "changed"}
+            {
+                "path": "toy/replaced.py",
+                "qualname": "greet",
+                "upstream": "changed",
+                "sha256": GREET_NOW,
+            }
         ],
         "drop_when": {"condition": "never [a toy]", "met": False},
         "reasons": ["toy/replaced.py::greet: upstream changed it"],

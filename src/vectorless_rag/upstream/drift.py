@@ -131,6 +131,7 @@ class _Walk:
         waiting: set[str] = set()
         for k, patch in enumerate(patches):
             without = _outcomes(session, patch)
+            fates = self._fates(patch)
             landing = self.ground.land(patch)
             stays = landing.applied
             if stays and sum_up(without) is Verdict.PASS:
@@ -144,7 +145,7 @@ class _Walk:
                 landing=landing,
                 without=without,
                 with_it=_outcomes(session, patch) if stays else (),
-                replaced=self._fates(patch),
+                replaced=fates,
                 gone=gone,
                 nothing_left=nothing_left,
                 blocked_by=self._blockers(patch, waiting),
@@ -173,9 +174,13 @@ class _Walk:
 
     def _fates(self, patch: Patch) -> tuple[Fate, ...]:
         return tuple(
-            Fate(path=r.path, qualname=r.qualname, change=self._change(*names))
-            for r in patch.replaces
-            for names in [(r.path, r.qualname)]
+            Fate(
+                path=each.path,
+                qualname=each.qualname,
+                change=self._change(each.path, each.qualname),
+                now=source_of(self.ground.folder, each.path, each.qualname),
+            )
+            for each in patch.replaces
         )
 
     def _change(self, path: str, qualname: str) -> Change:

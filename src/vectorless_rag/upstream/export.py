@@ -22,6 +22,9 @@ BASE = "refs/patches/upstream-head"
 PINNED = "refs/patches/pinned/"
 """Before a number: the commit a patch had when a scratch repository was opened."""
 
+OLD_BASE = f"{PINNED}upstream"
+"""The commit of the release that the patches were written for."""
+
 BRANCH = "patches"
 """The branch of a scratch repository that an export reads."""
 

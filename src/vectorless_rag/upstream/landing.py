@@ -21,6 +21,7 @@ from vectorless_rag.upstream.export import (
     BASE,
     BRANCH,
     IDENTITY,
+    OLD_BASE,
     changes_of,
     commits_of,
     import_patches,
@@ -119,9 +120,11 @@ class Ground:
 
         Args:
             dest: Folder that does not exist yet. Its branch ``patches`` holds what
-                landed, `BASE` names the release, and `PINNED` each old commit.
+                landed; `BASE` names the release, `OLD_BASE` the pin and `PINNED` each
+                patch on it.
         """
         self._git("checkout", "--quiet", "-B", BRANCH)
+        self._git("update-ref", OLD_BASE, BASE)
         self._git("update-ref", BASE, _STANDING)
         dest.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(self.folder, dest, symlinks=True)

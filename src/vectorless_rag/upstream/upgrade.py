@@ -10,7 +10,7 @@ from vectorless_rag.upstream import git
 from vectorless_rag.upstream.drift import quiet, report
 from vectorless_rag.upstream.drift_text import row_lines, summary
 from vectorless_rag.upstream.environment import bare_environment
-from vectorless_rag.upstream.export import BASE, IDENTITY, PINNED
+from vectorless_rag.upstream.export import BASE, IDENTITY, OLD_BASE, PINNED
 from vectorless_rag.upstream.faults import drift
 from vectorless_rag.upstream.releases import Release
 from vectorless_rag.upstream.tool import last_line
@@ -28,9 +28,10 @@ _STEP = {
     Verdict.UNDECIDED: "find out why its proofs do not run, then as for any other",
 }
 _LOOK = (
-    "read what upstream changed, then `make patch-edit PATCH={id}`: renew the code, "
-    "the Replaces digests (`git commit --amend`) or the proof"
+    "`make patch-edit PATCH={id}`: read what upstream changed, renew the code or the "
+    "proof, and say so in the message (`git commit --amend`)"
 )
+_READ = f"git diff {OLD_BASE} {BASE} --"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +80,7 @@ def todo(found: Report) -> Iterator[str]:
         if step := _step(row):
             yield f"- [ ] {step}"
             yield from (f"  {line.strip()}" for line in row_lines(row))
+            yield from (f"  {line}" for line in _renewals(row))
     yield "- [ ] `make patch-export`: the pin moves along; then `make patches-check`"
     yield "- [ ] `make revision`, and read docs/upgrading.md on what follows"
 
@@ -137,6 +139,15 @@ def _step(row: Row) -> str:
         return ""
     blockers = ", ".join(row.blocked_by)
     return _STEP[row.verdict].format(id=row.patch.id, blockers=blockers)
+
+
+def _renewals(row: Row) -> Iterator[str]:
+    """Say what the header has to say of changed functions, and where to read them."""
+    for fate in row.changed:
+        if fate.now is not None:
+            yield f"Replaces: {fate} sha256:{fate.now}"
+    for path in dict.fromkeys(fate.path for fate in row.changed):
+        yield f"{_READ} {path}"
 
 
 def _standing(repository: Path) -> dict[str, str]:

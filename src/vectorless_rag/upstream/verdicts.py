@@ -60,6 +60,9 @@ class Fate:
     qualname: str
     change: Change
 
+    now: str | None = None
+    """Digest of its source just before the patch; None: it is not there."""
+
     def __str__(self) -> str:
         """Name it as the trailer does."""
         return f"{self.path}::{self.qualname}"
@@ -126,7 +129,12 @@ class Row:
             "gone": list(self.gone),
             "blocked_by": list(self.blocked_by),
             "replaces": [
-                {"path": f.path, "qualname": f.qualname, "upstream": f.change.value}
+                {
+                    "path": f.path,
+                    "qualname": f.qualname,
+                    "upstream": f.change.value,
+                    "sha256": f.now,
+                }
                 for f in self.replaced
             ],
             "drop_when": {"condition": when.text if when else "", "met": self.due},
