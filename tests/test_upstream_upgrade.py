@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import REPOSITORY
+from published import faults
 from toy_drift import add_release
 from toy_upstream import CORE, FILES, STRICT, copy_series
 from vectorless_rag.errors import VectorlessRagError
@@ -162,6 +163,7 @@ def test_drift_writes_a_page_and_an_object(
     printed = json.loads(capsys.readouterr().out)
     page = (toy / "page.md").read_text()
 
+    assert [] == faults("upstream-drift-1", printed)
     assert ("toy", "1.0", read_series(toy).patch_sha256, ["1.1"]) == (
         printed["upstream"],
         printed["pin"],

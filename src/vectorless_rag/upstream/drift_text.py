@@ -33,7 +33,6 @@ def to_json(root: Path, reports: Sequence[Report]) -> dict[str, Json]:
     """Spell some reports as one object."""
     pin, series, _ = read_locked(root)
     return {
-        "schema": 1,
         "upstream": pin.name,
         "pin": pin.version,
         "patch_sha256": series.patch_sha256,
