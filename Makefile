@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/pageindex
 SAMPLE := tests/samples/sp-intro.pdf
+RELEASES := 0.4.0..0.4.7
 
 # Nothing of a caller's virtual environment may leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -84,11 +85,23 @@ type: $(READY)  ## mypy, strict
 patches-check: setup ## apply, prove, weigh each change, export again, compare bytes
 	$(BIN)/python -m vectorless_rag.upstream check
 
-patches-shell: $(READY) ## a scratch repository with one commit a patch
-	$(BIN)/python -m vectorless_rag.upstream shell build/patches-shell
+patch-shell: $(READY) ## a scratch repository with one commit a patch
+	$(BIN)/python -m vectorless_rag.upstream shell
 
-patches-export: $(READY) ## write patches/ and the lock from the scratch repository
-	$(BIN)/python -m vectorless_rag.upstream export build/patches-shell
+patch-edit: $(READY) ## stop at one patch there: PATCH=0040
+	@$(BIN)/python -m vectorless_rag.upstream edit $(PATCH)
+
+patch-export: $(READY) ## write patches/ and the lock from the scratch repository
+	$(BIN)/python -m vectorless_rag.upstream export
+
+drift: $(READY) ## what becomes of each patch on another release: TO=0.4.6
+	@$(BIN)/python -m vectorless_rag.upstream drift $(if $(TO),--to $(TO))
+
+upgrade: $(READY) ## the same, and a scratch repository on that release: TO=0.4.8
+	@$(BIN)/python -m vectorless_rag.upstream upgrade $(TO)
+
+drift-matrix: $(READY) ## write docs/drift.md: each patch on each release of 0.4
+	$(BIN)/python -m vectorless_rag.upstream drift --matrix $(RELEASES) --jobs 2 --write docs/drift.md
 
 revision: $(READY) ## raise the revision if behaviour changed, and record its digests
 	$(BIN)/python -m vectorless_rag.upstream revision --write
@@ -112,4 +125,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

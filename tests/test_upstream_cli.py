@@ -59,7 +59,7 @@ def test_maintainers_verbs(toy: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
     out = capsys.readouterr().out.splitlines()
     assert str(toy / "vendor" / WHEEL) == out[0]
-    assert str(toy / "build" / "patches-shell") == out[1]
+    assert str(toy / "build" / "patch-shell") == out[1]
     assert out[2].startswith("2 patches, patch_sha256 ")
     assert out[2] == out[3]
     assert [

@@ -1,15 +1,19 @@
 """The child runs the files of the build's record, and nothing that lies beside them."""
 
 import py_compile
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import REPOSITORY
-from vectorless_rag import upstream
+from vectorless_rag import cli, upstream
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.upstream import BuildRecord
+from vectorless_rag.upstream.record import RECORD_FILE
+
+SAMPLE = REPOSITORY / "tests" / "samples" / "sp-intro.pdf"
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +77,23 @@ def test_a_folder_that_takes_nothing_is_named(
     with pytest.raises(VectorlessRagError, match="copy of the upstream: ") as caught:
         upstream.copy(record, build, tmp_path / "copy")
     assert Code.STORE_UNWRITABLE == caught.value.code
+
+
+@pytest.mark.parametrize("command", [["upstream", "verify"], ["ingest", str(SAMPLE)]])
+def test_an_altered_build_neither_verifies_nor_runs(
+    command: list[str],
+    build: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Both name the file, and nothing of it was executed."""
+    shutil.copy(REPOSITORY / "build" / "pageindex" / RECORD_FILE, build)
+    planted = build.parent / "executed"
+    with (build / "pageindex" / "utils.py").open("a") as file:
+        file.write(f"\nopen({str(planted)!r}, 'w').close()\n")
+    monkeypatch.setenv("VECTORLESS_RAG_BUILD_DIR", str(build))
+
+    assert 20 == cli.main(command)
+    said = capsys.readouterr()
+    assert "pageindex/utils.py was changed" in said.err + said.out
+    assert not planted.exists()

@@ -11,7 +11,8 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.upstream.check import check_series
 from vectorless_rag.upstream.checkout import read_locked
-from vectorless_rag.upstream.lint import lint, questions, version
+from vectorless_rag.upstream.dropwhen import version
+from vectorless_rag.upstream.lint import lint, questions
 from vectorless_rag.upstream.lock import read_lock
 from vectorless_rag.upstream.pin import read_pin
 from vectorless_rag.upstream.series import Series, read_series
@@ -281,7 +282,7 @@ def test_check_exports_again(toy: Path) -> None:
     write_lock(toy)
 
     assert (
-        f"{STRICT}: export writes other bytes; run make patches-export",
+        f"{STRICT}: export writes other bytes; run make patch-export",
     ) == check_series(toy)
 
 

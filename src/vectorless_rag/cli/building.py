@@ -10,6 +10,7 @@ from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.running import build_folder
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
+from vectorless_rag.upstream import moving
 from vectorless_rag.upstream.mailbox import Patch
 
 _PLACE = re.compile(r"(.+):([1-9][0-9]{0,8})", re.DOTALL)
@@ -36,6 +37,14 @@ def verify(settings: Settings, dest: Path | None) -> int:
     record = upstream.verify(upstream.resources_root(), folder)
     _print(record, folder)
     return 0
+
+
+def drift(to: str | None, matrix: str | None, *, as_json: bool) -> int:
+    """Print what would become of each patch on another release, or on several."""
+    if to is not None and matrix is not None:
+        raise VectorlessRagError(Code.SETTINGS_INVALID, "either --to or --matrix")
+    root = upstream.resources_root()
+    return moving.drift(root, to=to, wanted=matrix, as_json=as_json)
 
 
 def why(place: str, settings: Settings, *, as_json: bool) -> int:

@@ -83,6 +83,29 @@ def upstream_verify(
     return building.verify(load(), dest)
 
 
+@upstream.command("drift")
+def upstream_drift(
+    *,
+    to: Annotated[
+        str | None, typer.Option(help="One release; default: the newest known.")
+    ] = None,
+    matrix: Annotated[
+        str | None, typer.Option(help="Several releases, as 0.4.0..0.4.7 or A,B.")
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """
+    Say what would become of each patch on another release, by running its proofs.
+
+    Minutes a release. Needs a source checkout: an installed package has no proofs.
+
+    Example: vectorless-rag upstream drift --to 0.4.6
+    """
+    from vectorless_rag.cli import building
+
+    return building.drift(to, matrix, as_json=json)
+
+
 @upstream.command("why")
 def upstream_why(
     place: Annotated[

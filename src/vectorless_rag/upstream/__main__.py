@@ -12,6 +12,7 @@ from vectorless_rag.upstream.export import BASE
 from vectorless_rag.upstream.faults import unavailable
 from vectorless_rag.upstream.fetch import FileSource, IndexSource, Source, fetch
 from vectorless_rag.upstream.lint import questions
+from vectorless_rag.upstream.moving import SHELL, add_verbs
 from vectorless_rag.upstream.pin import GitSource, read_pin
 from vectorless_rag.upstream.record import BuildRecord
 from vectorless_rag.upstream.resources import resources_root
@@ -63,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
             verb.add_argument("--write", action="store_true", help="raise and record")
         if name not in {"status", "revision"}:
             _add_source(verb)
+    add_verbs(verbs)
     return parser
 
 
@@ -177,7 +179,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    repository = arguments.repository or arguments.root / "build" / "patches-shell"
+    repository = arguments.repository or arguments.root / SHELL
     source = _source(arguments)
     lock = write_series(arguments.root, repository, base=arguments.base, source=source)
     _say(f"{len(lock.patches)} patches, patch_sha256 {lock.patch_sha256}")
@@ -185,7 +187,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _shell(arguments: argparse.Namespace) -> int:
-    repository = arguments.repository or arguments.root / "build" / "patches-shell"
+    repository = arguments.repository or arguments.root / SHELL
     open_shell(arguments.root, repository, source=_source(arguments))
     _say(str(repository))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from vectorless_rag.upstream.changes import summary, weigh
 from vectorless_rag.upstream.checkout import read_locked
 from vectorless_rag.upstream.dropping import drop_each
+from vectorless_rag.upstream.dropwhen import drop_when
 from vectorless_rag.upstream.export import import_patches
 from vectorless_rag.upstream.fetch import Source
 from vectorless_rag.upstream.lint import lint
@@ -66,9 +67,10 @@ def check_series(root: Path, *, source: Source | None = None) -> tuple[str, ...]
     again = derive_lock(root, pin, series, git_version=lock.git, source=source)
     return (
         *lint(root, pin, series),
+        *_lacking(root, pin, series, source),
         *_lock_findings(root, series, lock, again),
         *(
-            f"{name}: export writes other bytes; run make patches-export"
+            f"{name}: export writes other bytes; run make patch-export"
             for name in round_trip(root, source=source)
         ),
     )
@@ -132,6 +134,18 @@ def _drop(runner: Runner, pin: Pin, trees: Trees, series: Series) -> Iterator[Li
     import_patches(repository, pin.version, series.patches)
     for dropped in drop_each(runner, repository, series):
         yield Line(text=dropped.line(), good=not dropped.problems)
+
+
+def _lacking(
+    root: Path, pin: Pin, series: Series, source: Source | None
+) -> Iterator[str]:
+    asked = [(p, w) for p in series.patches if (w := drop_when(p)) and w.path]
+    if not asked:
+        return
+    with unpatched(root, pin, source=source) as tree:
+        for patch, when in asked:
+            if when.met(pin.version, tree, passes=None):
+                yield f"{patch.file}: retire it: the pin meets {when.text}"
 
 
 def _lock_findings(

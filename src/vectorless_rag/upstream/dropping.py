@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.environment import bare_environment
-from vectorless_rag.upstream.export import BASE, IDENTITY
+from vectorless_rag.upstream.export import IDENTITY, commits_of
 from vectorless_rag.upstream.mailbox import Patch
 from vectorless_rag.upstream.proofs import Runner, Verdict
 from vectorless_rag.upstream.series import Series
@@ -70,10 +70,8 @@ def drop_each(runner: Runner, repository: Path, series: Series) -> tuple[Dropped
     Raises:
         VectorlessRagError: ``upstream_unavailable``: git or pytest does not run.
     """
-    listed = git.run(repository, "rev-list", "--reverse", f"{BASE}..HEAD")
-    commits = dict(
-        zip((p.id for p in series.patches), listed.decode().split(), strict=True)
-    )
+    numbers = (p.id for p in series.patches)
+    commits = dict(zip(numbers, commits_of(repository), strict=True))
     return tuple(
         _drop(runner, repository, series, commits, patch) for patch in series.patches
     )

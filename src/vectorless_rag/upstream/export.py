@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vectorless_rag.upstream import git
+from vectorless_rag.upstream.diff import FileChange, parse_diff
 from vectorless_rag.upstream.environment import bare_environment
 from vectorless_rag.upstream.faults import drift
 from vectorless_rag.upstream.mailbox import FIRST_LINE, Patch, parse_patch
@@ -18,16 +19,30 @@ from vectorless_rag.upstream.tool import last_line
 BASE = "refs/patches/upstream-head"
 """Names the commit of the unpatched tree in a scratch repository."""
 
+PINNED = "refs/patches/pinned/"
+"""Before a number: the commit a patch had when a scratch repository was opened."""
+
+OLD_BASE = f"{PINNED}upstream"
+"""The commit of the release that the patches were written for."""
+
+BRANCH = "patches"
+"""The branch of a scratch repository that an export reads."""
+
+_SUBJECT = "upstream "
+
 FILENAME = "Patch-Filename: "
 """Trailer that carries a patch's file name while it is a commit."""
 
-_FORMAT = (
-    "format-patch", "-U1", "-N", "--zero-commit", "--no-signature", "--full-index",
-    "--no-stat", "--no-renames", "--no-ext-diff", "--no-textconv",
+_DIFF = (
+    "-U1", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv",
     "--diff-algorithm=myers", "--indent-heuristic", "--inter-hunk-context=0",
-    "--src-prefix=a/", "--dst-prefix=b/", "--no-base", "--no-signoff",
-    "--no-thread", "--no-attach", "--no-cover-letter", "--subject-prefix=PATCH",
-    "--no-from", "--no-to", "--no-cc", "--no-add-header", "--stdout",
+    "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+_FORMAT = (
+    "format-patch", *_DIFF, "-N", "--zero-commit", "--no-signature", "--no-stat",
+    "--no-base", "--no-signoff", "--no-thread", "--no-attach",
+    "--no-cover-letter", "--subject-prefix=PATCH", "--no-from", "--no-to",
+    "--no-cc", "--no-add-header", "--stdout",
 )  # fmt: skip
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Upstream",
@@ -53,13 +68,34 @@ def import_patches(tree: Path, version: str, patches: tuple[Patch, ...]) -> None
         VectorlessRagError: ``upstream_drift``: git could not apply a patch.
     """
     env = {**bare_environment(), **IDENTITY}
-    git.run(tree, "init", "--quiet", "--template=", "--initial-branch=patches")
+    git.run(tree, "init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
     _write_attributes(tree)
     git.run(tree, "add", "--all", "--force", ".", env=env)
-    git.run(tree, "commit", "--quiet", "-m", f"upstream {version}", env=env)
+    git.run(tree, "commit", "--quiet", "-m", f"{_SUBJECT}{version}", env=env)
     git.run(tree, "update-ref", BASE, "HEAD")
     for patch in patches:
         _am(tree, patch, env)
+        git.run(tree, "update-ref", f"{PINNED}{patch.id}", "HEAD")
+
+
+def version_of(repository: Path, base: str = BASE) -> str | None:
+    """Return the release that a scratch repository stands on, if it says so."""
+    done = git.attempt(repository, "log", "-1", "--format=%s", base)
+    subject = done.stdout.decode("utf-8", "replace").strip()
+    found = subject.removeprefix(_SUBJECT)
+    return found if done.status == 0 and found != subject else None
+
+
+def commits_of(repository: Path, base: str = BASE) -> tuple[str, ...]:
+    """List the commits after *base*, the oldest first."""
+    listed = git.run(repository, "rev-list", "--reverse", f"{base}..HEAD")
+    return tuple(listed.decode().split())
+
+
+def changes_of(repository: Path, commit: str) -> tuple[FileChange, ...]:
+    """Read what one commit changes, spelled as an export spells it."""
+    args = ("diff-tree", "-p", *_DIFF, f"{commit}^", commit)
+    return parse_diff(git.run(repository, *args))
 
 
 def export_patches(repository: Path, base: str = BASE) -> tuple[Patch, ...]:

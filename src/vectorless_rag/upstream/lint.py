@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from vectorless_rag.upstream.dropwhen import DropWhen, drop_when, version
 from vectorless_rag.upstream.mailbox import Patch
 from vectorless_rag.upstream.pin import Pin
 from vectorless_rag.upstream.series import Series
@@ -21,13 +22,13 @@ _VALUES = {
     "Upstream-Status": rf"Pending \[\S.*\]|Submitted \[{_URL}\]|Backport \[\S+\]"
     rf"|Denied \[{_URL}\]|Inactive-Upstream \[lastcommit: \S+\]"
     r"|Inappropriate \[\S.*\]",
-    "Drop-When": r"upstream>=\d+\.\d+\.\d+|proof-passes-on-upstream|never \[\S.*\]",
     "Proof": r"\S+::\S+( \[\w+\])?",
     "Replaces": r"\S+::[\w.]+ sha256:[0-9a-f]{64}",
     "Proof-Exempt": r"run \d+ \[\S.*\]",
     "Depends-On": r"\d{4}",
     "CVE": r"CVE-\d{4}-\d{4,}",
 }
+_KNOWN = {*_VALUES, "Drop-When"}
 _ONCE = ("Origin", "Bug", "Upstream-Status", "Drop-When")
 
 
@@ -58,11 +59,6 @@ def questions(series: Series) -> tuple[str, ...]:
     )
 
 
-def version(text: str) -> tuple[int, ...]:
-    """Read ``1.2.3`` as numbers, so that 1.10 is later than 1.9."""
-    return tuple(int(part) for part in text.split("."))
-
-
 def _lint(root: Path, pin: Pin, patch: Patch, known: set[str]) -> Iterator[str]:
     yield from _trailers(patch)
     if not patch.prose.strip() or _WHY not in patch.prose:
@@ -70,10 +66,9 @@ def _lint(root: Path, pin: Pin, patch: Patch, known: set[str]) -> Iterator[str]:
     for change in patch.changes:
         if not _inside(change.path, pin):
             yield f"{change.path} is not a path of the upstream"
-    for value in patch.values("Drop-When"):
-        least = value.removeprefix("upstream>=")
-        if least != value and version(pin.version) >= version(least):
-            yield f"retire it: the pin is at {pin.version}, Drop-When is {value}"
+    when = drop_when(patch)
+    if when is not None and when.version and version(pin.version) >= when.version:
+        yield f"retire it: the pin is at {pin.version}, Drop-When is {when.text}"
     for value in patch.values("Depends-On"):
         if value not in known:
             yield f"depends on {value}, which no earlier patch is"
@@ -86,10 +81,16 @@ def _trailers(patch: Patch) -> Iterator[str]:
         if not values or (name in _ONCE and len(values) > 1):
             yield f"{len(values)} {name} trailers"
     for name, value in patch.trailers:
-        if name not in _VALUES:
+        if name not in _KNOWN:
             yield f"unknown trailer {name}"
-        elif not re.fullmatch(_VALUES[name], value):
+        elif not _allowed(name, value):
             yield f"{name}: {value!r} is not allowed"
+
+
+def _allowed(name: str, value: str) -> bool:
+    if name == "Drop-When":
+        return DropWhen.parse(value) is not None
+    return re.fullmatch(_VALUES[name], value) is not None
 
 
 def _inside(path: str, pin: Pin) -> bool:

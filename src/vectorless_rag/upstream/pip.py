@@ -7,8 +7,8 @@ from vectorless_rag.process import Finished
 from vectorless_rag.upstream import tool
 from vectorless_rag.upstream.environment import python, user_environment
 
-# Wheels only, so that no build code runs; every file by its digest.
-_STRICT = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-input")
+# Wheels only, so that no build code runs.
+_WHEELS = ("--no-deps", "--only-binary", ":all:", "--no-input")
 
 
 def pip(cwd: Path, verb: str, *args: str) -> Finished:
@@ -20,8 +20,18 @@ def pip(cwd: Path, verb: str, *args: str) -> Finished:
         verb: ``download`` or ``install``.
         args: What follows.
     """
-    argv = (python(), "-m", "pip", verb, *_STRICT, *args)
-    return tool.run(argv, cwd=cwd, env=user_environment())
+    return _run(cwd, verb, *_WHEELS, "--require-hashes", *args)
+
+
+def first_download(cwd: Path, requirement: str) -> Finished:
+    """
+    Download a wheel whose digest no one has recorded yet.
+
+    Args:
+        cwd: Folder that takes the wheel.
+        requirement: ``name==version``.
+    """
+    return _run(cwd, "download", *_WHEELS, "--dest", ".", requirement)
 
 
 def complaint(done: Finished) -> str:
@@ -31,3 +41,8 @@ def complaint(done: Finished) -> str:
     # An index address may hold a password.
     said = re.sub(r"//[^/@\s]+@", "//", errors[-1] if errors else "it said nothing")
     return said.removeprefix("ERROR: ")[:200]
+
+
+def _run(cwd: Path, *args: str) -> Finished:
+    argv = (python(), "-m", "pip", *args)
+    return tool.run(argv, cwd=cwd, env=user_environment())

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from vectorless_rag.units import Sha256
 from vectorless_rag.upstream.diff import FileChange, Run
 
+MODULE = "<module>"
+"""The place of lines that stand in no definition."""
+
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -101,6 +104,33 @@ def definition_around(data: bytes, line: int) -> tuple[str, int, int] | None:
     return None
 
 
+def enclosing(data: bytes, first: int, last: int) -> str:
+    """
+    Name the innermost function or class around some lines.
+
+    Args:
+        data: The file's bytes.
+        first: Number of the first line, from 1.
+        last: Number of the last one.
+
+    Returns:
+        ``name`` or ``Class.method``; `MODULE` for lines of no one definition.
+
+    Raises:
+        SyntaxError: The file is no Python.
+    """
+    scope: Sequence[ast.stmt] = ast.parse(data).body
+    names: list[str] = []
+    while True:
+        inner = [n for n in _statements(scope) if isinstance(n, _DEFINITIONS)]
+        spans = [(node, *_span(node)) for node in inner]
+        around = [n for n, start, end in spans if start <= first and last <= end]
+        if not around:
+            return ".".join(names) or MODULE
+        names.append(around[0].name)
+        scope = around[0].body
+
+
 def _place(run: Run, old: Sequence[_Definition], new: Sequence[_Definition]) -> str:
     sides = [
         _holder(definitions, start, start + len(lines) - 1)
@@ -124,7 +154,7 @@ def _holder(definitions: Sequence[_Definition], first: int, last: int) -> str:
             follows = node.name
     if inside:
         return ", ".join(inside)
-    return f"<module> after {follows}" if follows else "<module>"
+    return f"{MODULE} after {follows}" if follows else MODULE
 
 
 def _outermost(data: bytes) -> list[_Definition]:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.apply import apply_patch
+from vectorless_rag.upstream.dropwhen import drop_when
 from vectorless_rag.upstream.mailbox import Patch, Proof
 from vectorless_rag.upstream.pin import Pin
 from vectorless_rag.upstream.proofs import Outcome, Runner, Session, Verdict, old_parser
 from vectorless_rag.upstream.series import Series
-
-_ON_UPSTREAM = "proof-passes-on-upstream"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +179,8 @@ def _proven(
 
 
 def _asks(patch: Patch) -> bool:
-    return _ON_UPSTREAM in patch.values("Drop-When")
+    when = drop_when(patch)
+    return when is not None and when.asks_proofs
 
 
 def _nodes(proofs: Sequence[Proof]) -> list[str]:

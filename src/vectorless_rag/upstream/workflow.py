@@ -8,11 +8,17 @@ from pathlib import Path
 
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.apply import apply_series
-from vectorless_rag.upstream.export import BASE, export_patches, import_patches
+from vectorless_rag.upstream.export import (
+    BASE,
+    export_patches,
+    import_patches,
+    version_of,
+)
 from vectorless_rag.upstream.faults import drift, some
 from vectorless_rag.upstream.fetch import VENDOR, Source, keep_wheel, obtain
 from vectorless_rag.upstream.lock import LOCK_FILE, Lock, LockedUpstream
 from vectorless_rag.upstream.pin import PATCHES, Pin, read_pin
+from vectorless_rag.upstream.releases import look_up, write_pin
 from vectorless_rag.upstream.series import (
     SERIES,
     Series,
@@ -110,7 +116,8 @@ def write_series(
     """
     Export a scratch repository into ``patches/``: files, series and lock.
 
-    Nothing is written unless the exported series applies to the pin.
+    Nothing is written unless the exported series applies to the release that the
+    repository stands on. Where that is another one than the pin, the pin moves.
 
     Args:
         root: Folder that holds ``upstream.toml`` and ``patches/``.
@@ -124,11 +131,17 @@ def write_series(
             series does not apply.
     """
     pin = read_pin(root)
+    stands_on = version_of(repository, base) or pin.version
+    moved = look_up(root, stands_on) if stands_on != pin.version else None
+    if moved is not None:
+        pin = moved.pin(pin)
     patches = export_patches(repository, base)
     names = [patch.file for patch in patches]
     _check_names(root, names)
     series = Series(patches=patches)
     lock = derive_lock(root, pin, series, git_version=git.version(), source=source)
+    if moved is not None:
+        write_pin(root, moved)
     folder = root / PATCHES
     for old in folder.glob("*.patch"):
         if old.name not in names:

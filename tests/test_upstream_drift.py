@@ -1,0 +1,222 @@
+"""Each verdict on a patch, from a real change of upstream beneath it."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toy_drift import CASES, NEW, NEXT, make_root
+from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.upstream.drift import report
+from vectorless_rag.upstream.landing import Landing, Text
+from vectorless_rag.upstream.places import source_sha256
+from vectorless_rag.upstream.proofs import Outcome
+from vectorless_rag.upstream.proofs import Verdict as Proved
+from vectorless_rag.upstream.releases import look_up
+from vectorless_rag.upstream.verdicts import Change, Fate, Report, Row, Verdict, judge
+
+GREET_NOW = source_sha256(NEW["toy/replaced.py"], "greet")
+
+
+@pytest.fixture(scope="module")
+def drifted(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """One series, tried once on a release that changed something under each patch."""
+    root = make_root(tmp_path_factory.mktemp("drift"), tmp_path_factory.getbasetemp())
+    return report(root, look_up(root, NEXT))
+
+
+def row_of(drifted: Report, number: str) -> Row:
+    return next(row for row in drifted.rows if row.patch.id == number)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict", "text", "reasons"),
+    [
+        pytest.param("0010", Verdict.KEEP, Text.CLEAN, [], id="changed-below"),
+        pytest.param(
+            "0020", Verdict.REFRESH, Text.OFFSET,
+            ["Drop-When is met: upstream>=1.0.5"],
+            id="moved-down",
+        ),
+        pytest.param(
+            "0030", Verdict.RETIRE, Text.CONFLICT,
+            [
+                "conflict in toy/fixed.py (load)",
+                "Drop-When is met: proof-passes-on-upstream",
+            ],
+            id="cured-in-another-way",
+        ),
+        pytest.param(
+            "0040", Verdict.OBSOLETE, Text.CONFLICT,
+            [
+                "conflict in toy/gone.py",
+                "gone: toy/gone.py",
+                (
+                    "test_it before it is INCONCLUSIVE: "
+                    "ModuleNotFoundError: No module named 'toy.gone'"
+                ),
+                "Drop-When is met: upstream-lacks toy/gone.py::load",
+            ],
+            id="file-removed",
+        ),
+        pytest.param(
+            "0050", Verdict.MISPLACED, Text.CLEAN,
+            [
+                "conflict in toy/twins.py (load_b)",
+                (
+                    "in another place: "
+                    "toy/twins.py::load_c -> toy/twins.py::load_d"
+                ),
+            ],
+            id="siblings-swapped",
+        ),
+        pytest.param(
+            "0060", Verdict.SEMANTIC_DRIFT, Text.CLEAN,
+            ["test_it after it is FAIL: AssertionError: assert 'a' == 'A'"],
+            id="helper-changed",
+        ),
+        pytest.param(
+            "0070", Verdict.SEMANTIC_DRIFT, Text.CLEAN,
+            ["toy/replaced.py::greet: upstream changed it"],
+            id="replaced-function-changed",
+        ),
+        pytest.param(
+            "0080", Verdict.REFRESH, Text.CONFLICT,
+            ["conflict in toy/rewritten.py (load)"],
+            id="same-line-rewritten",
+        ),
+        pytest.param(
+            "0090", Verdict.BLOCKED, Text.CONFLICT,
+            ["conflict in toy/rewritten.py (load)", "waits for 0080"],
+            id="needs-one-that-conflicts",
+        ),
+        pytest.param(
+            "0100", Verdict.UNDECIDED, Text.CLEAN,
+            [
+                f"test_it {side} it is INCONCLUSIVE: ImportError: "
+                "cannot import name 'enter' from 'toy.api' (api.py)"
+                for side in ("before", "after")
+            ],
+            id="entry-point-renamed",
+        ),
+    ],
+)  # fmt: skip
+def test_a_change_of_upstream_has_its_verdict(
+    drifted: Report, number: str, verdict: Verdict, text: Text, reasons: list[str]
+) -> None:
+    """What upstream did to a patch decides what is to be done with it."""
+    row = row_of(drifted, number)
+
+    assert (verdict, text, reasons) == (
+        row.verdict,
+        row.landing.text,
+        list(row.reasons()),
+    )
+
+
+def test_no_patch_stops_the_rest(drifted: Report) -> None:
+    """After the first that does not land, every later one is tried too."""
+    assert [case.number for case in CASES] == [row.patch.id for row in drifted.rows]
+    assert not drifted.good
+
+
+def test_what_became_of_a_replaced_function_is_said(drifted: Report) -> None:
+    """For each one, whether upstream changed it."""
+    assert (
+        Fate(
+            path="toy/replaced.py",
+            qualname="greet",
+            change=Change.CHANGED,
+            now=GREET_NOW,
+        ),
+    ) == row_of(drifted, "0070").replaced
+
+
+def test_a_report_is_spelled_as_an_object(drifted: Report) -> None:
+    """A program reads verdict, text, proofs and conditions."""
+    spelled = drifted.to_json()
+    rows = spelled["patches"]
+    assert isinstance(rows, list)
+
+    assert NEXT == spelled["version"]
+    assert {
+        "id": "0070",
+        "file": "0070-change.patch",
+        "title": "core: a change",
+        "verdict": "SEMANTIC DRIFT",
+        "text": "clean",
+        "without": {"FAIL": 1},
+        "with": {"PASS": 1},
+        "conflicts": [],
+        "elsewhere": [],
+        "gone": [],
+        "blocked_by": [],
+        "replaces": [
+            {
+                "path": "toy/replaced.py",
+                "qualname": "greet",
+                "upstream": "changed",
+                "sha256": GREET_NOW,
+            }
+        ],
+        "drop_when": {"condition": "never [a toy]", "met": False},
+        "reasons": ["toy/replaced.py::greet: upstream changed it"],
+    } == rows[6]
+
+
+P, F, X = (Outcome(verdict=v) for v in (Proved.PASS, Proved.FAIL, Proved.INCONCLUSIVE))
+CLEAN, TAKEN, CONFLICT = (
+    Landing(text=text) for text in (Text.CLEAN, Text.TAKEN, Text.CONFLICT)
+)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "landing", "proofs", "other"),
+    [
+        pytest.param("KEEP", CLEAN, ((F, F), (P, P)), {}, id="as-it-is"),
+        pytest.param("REFRESH", CLEAN, ((F, P), (P, P)), {}, id="one-proof-overtaken"),
+        pytest.param("REFRESH", CLEAN, ((F, X), (P, P)), {}, id="one-proof-broken"),
+        pytest.param("UNDECIDED", CLEAN, ((X, P), (P, P)), {}, id="nothing-fails"),
+        pytest.param("SEMANTIC DRIFT", CLEAN, ((F, F), (P, X)), {}, id="breaks-after"),
+        pytest.param(
+            "BLOCKED",
+            CLEAN,
+            ((F,), (F,)),
+            {"blocked_by": ("0010",)},
+            id="lacks-another",
+        ),
+        pytest.param("RETIRE", TAKEN, ((P,), ()), {}, id="taken-by-upstream"),
+        pytest.param("SEMANTIC DRIFT", TAKEN, ((F,), ()), {}, id="taken-and-no-cure"),
+        pytest.param("UNDECIDED", CONFLICT, ((X,), ()), {}, id="conflict-and-broken"),
+        pytest.param(
+            "REFRESH", CONFLICT, ((F,), ()), {"nothing_left": True}, id="moved-away"
+        ),
+    ],
+)
+def test_verdicts_weigh_behaviour_first(
+    drifted: Report,
+    verdict: str,
+    landing: Landing,
+    proofs: tuple[tuple[Outcome, ...], tuple[Outcome, ...]],
+    other: dict[str, Any],
+) -> None:
+    """A proof that passes without the patch, or fails with it, outweighs the text."""
+    row = dataclasses.replace(
+        row_of(drifted, "0010"),
+        landing=landing,
+        without=proofs[0],
+        with_it=proofs[1],
+        **other,
+    )
+
+    assert verdict == judge(row)
+
+
+def test_drift_needs_the_proofs(tmp_path: Path) -> None:
+    """An installed package holds the series, but no tests."""
+    root = make_root(tmp_path / "root", tmp_path)
+    (root / "tests").rename(root / "elsewhere")
+
+    with pytest.raises(VectorlessRagError, match="in source trees only"):
+        report(root, look_up(root, NEXT))
