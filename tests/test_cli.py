@@ -417,6 +417,24 @@ def test_doctor_reaches_a_server_and_notes_what_is_allowed(
     assert ("ok", "note", "note") == (states["server"], states["key"], states["price"])
 
 
+@pytest.mark.parametrize(("key", "told"), [("sk-1", (0, "ok")), ("…", (3, "fail"))])
+def test_doctor_looks_at_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    key: str,
+    told: tuple[int, str],
+) -> None:
+    """A key is there, or it is one that no request can carry."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("VECTORLESS_RAG_MODEL", "openai/gpt-4o-mini")
+
+    status = cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    states = {f["what"]: f["state"] for f in found}
+
+    assert told == (status, states["key"])
+
+
 def test_the_build_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
     """Building again finds it intact, and every file is compared."""
     assert [0, 0] == [
