@@ -167,7 +167,11 @@ def ingest(
 def failures_ls(
     *, of_class: OfClass = None, data_dir: DataDir = None, json: AsJson = False
 ) -> int:
-    """List documents whose last ingest left no artifact."""
+    """
+    List documents whose last ingest left no artifact.
+
+    Example: vectorless-rag failures ls --class retryable
+    """
     from vectorless_rag.cli import failing
 
     return failing.ls(load(data_dir=data_dir), of_class, as_json=json)
@@ -232,7 +236,11 @@ def show(
 
 @_app.command()
 def doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Say what is installed, built, configured and reachable."""
+    """
+    Say what is installed, built, configured and reachable.
+
+    Example: vectorless-rag doctor
+    """
     from vectorless_rag.cli import doctoring
 
     return doctoring.doctor(load(data_dir=data_dir), as_json=json)
