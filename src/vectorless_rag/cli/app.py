@@ -62,12 +62,23 @@ def app(argv: list[str]) -> int:
         # The reader of standard output went away, as `head` does.
         return BROKEN_PIPE if error.code else 0
     except typer.TyperException as error:
-        sys.stderr.write(f"vectorless-rag: {error} See --help.\n")
-        return 2
+        return _misused(error)
     if status == INTERRUPTED:
         # So Typer reports an interrupt that it has caught.
         raise KeyboardInterrupt
     return int(status or 0)
+
+
+def _misused(error: typer.TyperException) -> int:
+    """Say what is wrong with the command line, and what would be right."""
+    said = error.format_message()
+    if said.startswith("Usage:"):
+        # A group without a command: its help is what was asked for.
+        sys.stderr.write(f"{said}\n")
+    else:
+        stop = "" if said.endswith((".", "?", ")")) else "."
+        sys.stderr.write(f"vectorless-rag: {said}{stop} See --help.\n")
+    return 2
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (Typer hands it over so)
