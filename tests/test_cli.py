@@ -270,6 +270,25 @@ def test_a_budget_that_is_none_is_refused(
     assert "settings_invalid" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["ingets", "a.pdf"], "Did you mean 'ingest'? See --help."),
+        (["ingest", "a.pdf", "--mdoe", "x"], "(Possible options: --mode, --model)"),
+        (["show"], "Missing argument 'ARTIFACT_OR_PATH'. See --help."),
+        (["ledger"], "Sum up every provider request"),
+        (["budget", "set", "me", "1"], "owner:NAME, day:NAME:YYYY-MM-DD or run:ID"),
+        (["ingest", "a.pdf", "--model", "gpt-4o"], "VECTORLESS_RAG_MODEL"),
+    ],
+)
+def test_a_slip_is_answered_with_what_would_be_right(
+    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One who mistypes reads the next step, not only that it was wrong."""
+    assert 2 == cli.main(argv)
+    assert told in capsys.readouterr().err
+
+
 def failed(code: Code) -> IngestResult:
     return IngestResult(
         source=Path("a.pdf"), status=Status.FAILED, failure=Failure(code=code)
@@ -415,6 +434,24 @@ def test_doctor_reaches_a_server_and_notes_what_is_allowed(
     (found,) = read(capsys)
     states = {f["what"]: f["state"] for f in found}
     assert ("ok", "note", "note") == (states["server"], states["key"], states["price"])
+
+
+@pytest.mark.parametrize(("key", "told"), [("sk-1", (0, "ok")), ("…", (3, "fail"))])
+def test_doctor_looks_at_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    key: str,
+    told: tuple[int, str],
+) -> None:
+    """A key is there, or it is one that no request can carry."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("VECTORLESS_RAG_MODEL", "openai/gpt-4o-mini")
+
+    status = cli.main(["doctor", "--json"])
+    (found,) = read(capsys)
+    states = {f["what"]: f["state"] for f in found}
+
+    assert told == (status, states["key"])
 
 
 def test_the_build_is_verified(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from vectorless_rag.environment import (
     tool_environment,
     tracing_environment,
 )
+from vectorless_rag.errors import Code, VectorlessRagError
 
 
 def test_an_offline_model_gets_no_provider_variable(
@@ -52,6 +53,23 @@ def test_a_provider_gets_its_own_variables_and_the_proxy(
         monkeypatch.setenv(name, "x")
 
     assert mine | {"HTTPS_PROXY"} == names & set(provider_environment(model))
+
+
+@pytest.mark.parametrize("key", ["…", "sk-1\n", "sk-\t1"])
+def test_a_key_that_no_request_can_carry_is_refused_before_any(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """
+    A placeholder that was copied, or a line break, fails by the variable's name.
+
+    Unsent requests would each be held to have been billed, and tried again.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    with pytest.raises(VectorlessRagError, match="OPENAI_API_KEY holds") as caught:
+        provider_environment("openai/x")
+    assert Code.AUTH is caught.value.code
+    assert key not in str(caught.value)
 
 
 def test_tools_see_the_whole_environment_and_children_a_measure_of_it(

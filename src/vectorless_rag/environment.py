@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import OFFLINE_PREFIX
 
 # What each provider's client reads. Anything else stays with the parent.
@@ -26,6 +27,8 @@ _TRACING_VARIABLES = (
 )  # fmt: skip
 # Which server answers is part of the recipe: only ``api_base`` decides it.
 _ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
+# What travels in a header.
+_KEYS = ("KEY", "TOKEN")
 _NETWORK_VARIABLES = (
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
     "http_proxy", "https_proxy", "no_proxy", "all_proxy",
@@ -42,17 +45,26 @@ def provider_environment(model: str) -> dict[str, str]:
 
     Returns:
         The provider's own variables, and those of proxies and certificates.
+
+    Raises:
+        VectorlessRagError: ``pageindex_auth``: a key that no request can carry.
     """
     provider, _, _ = model.partition("/")
     if model.startswith(OFFLINE_PREFIX):
         return {}
     wanted = _PROVIDER_VARIABLES.get(provider, (provider.upper() + "_",))
-    return {
+    found = {
         name: value
         for name, value in os.environ.items()
         if (name.startswith(wanted) and not name.endswith(_ADDRESSES))
         or name in _NETWORK_VARIABLES
     }
+    for name, value in found.items():
+        # A placeholder's … or a line break would fail each request unsent, and
+        # each would count as one that may have been billed.
+        if name.endswith(_KEYS) and not (value.isascii() and value.isprintable()):
+            raise VectorlessRagError(Code.AUTH, f"{name} holds what no key can hold")
+    return found
 
 
 def tracing_environment() -> dict[str, str]:

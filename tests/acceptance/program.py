@@ -47,7 +47,9 @@ def command(*args: str | Path | bytes) -> list[str | bytes]:
     return [sys.executable, "-c", start, *given]
 
 
-def run(*args: str | Path | bytes, home: Path, **more: str) -> Done:
+def run(
+    *args: str | Path | bytes, home: Path, timeout_s: int = 120, **more: str
+) -> Done:
     """Run the program in *home* and wait for it."""
     done = subprocess.run(
         command(*args),
@@ -55,7 +57,7 @@ def run(*args: str | Path | bytes, home: Path, **more: str) -> Done:
         env=environment(home, **more),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=120,
+        timeout=timeout_s,
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

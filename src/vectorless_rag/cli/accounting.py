@@ -38,6 +38,7 @@ AUDIT_MISMATCH = 20
 """Exit status of an audit that found a contradiction."""
 
 _BUDGET = re.compile(r"(run|owner|day):\S{1,200}")
+_BUDGETS = "a budget is owner:NAME, day:NAME:YYYY-MM-DD or run:ID"
 
 
 def report(settings: Settings, by: By, *, as_json: bool) -> int:
@@ -129,7 +130,7 @@ def _late(path: Path) -> Iterable[LateUsage]:
 def set_budget(settings: Settings, budget: str, limit_usd: str) -> int:
     """Limit *budget*; ``none`` lifts the limit."""
     if not _BUDGET.fullmatch(budget):
-        raise VectorlessRagError(Code.SETTINGS_INVALID, "no such budget")
+        raise VectorlessRagError(Code.SETTINGS_INVALID, _BUDGETS)
     with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
         ledger.set_budget(budget, _limit(limit_usd))
         _show({budget: ledger.budget(budget)})

@@ -62,12 +62,23 @@ def app(argv: list[str]) -> int:
         # The reader of standard output went away, as `head` does.
         return BROKEN_PIPE if error.code else 0
     except typer.TyperException as error:
-        sys.stderr.write(f"vectorless-rag: {error} See --help.\n")
-        return 2
+        return _misused(error)
     if status == INTERRUPTED:
         # So Typer reports an interrupt that it has caught.
         raise KeyboardInterrupt
     return int(status or 0)
+
+
+def _misused(error: typer.TyperException) -> int:
+    """Say what is wrong with the command line, and what would be right."""
+    said = error.format_message()
+    if said.startswith("Usage:"):
+        # A group without a command: its help is what was asked for.
+        sys.stderr.write(f"{said}\n")
+    else:
+        stop = "" if said.endswith((".", "?", ")")) else "."
+        sys.stderr.write(f"vectorless-rag: {said}{stop} See --help.\n")
+    return 2
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (Typer hands it over so)
@@ -167,7 +178,11 @@ def ingest(
 def failures_ls(
     *, of_class: OfClass = None, data_dir: DataDir = None, json: AsJson = False
 ) -> int:
-    """List documents whose last ingest left no artifact."""
+    """
+    List documents whose last ingest left no artifact.
+
+    Example: vectorless-rag failures ls --class retryable
+    """
     from vectorless_rag.cli import failing
 
     return failing.ls(load(data_dir=data_dir), of_class, as_json=json)
@@ -232,7 +247,11 @@ def show(
 
 @_app.command()
 def doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Say what is installed, built, configured and reachable."""
+    """
+    Say what is installed, built, configured and reachable.
+
+    Example: vectorless-rag doctor
+    """
     from vectorless_rag.cli import doctoring
 
     return doctoring.doctor(load(data_dir=data_dir), as_json=json)

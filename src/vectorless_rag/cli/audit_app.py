@@ -163,6 +163,8 @@ def store_doctor(*, data_dir: DataDir = None, json: AsJson = False) -> int:
     Prove that the data folder's file system keeps what the store relies on.
 
     In a scratch folder that is removed. Exit status 10 if a promise is broken.
+
+    Example: vectorless-rag store doctor
     """
     from vectorless_rag.cli import storing
 
@@ -178,7 +180,11 @@ def store_gc(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> int:
-    """List what no activation reaches. Nothing is deleted, now or ever."""
+    """
+    List what no activation reaches. Nothing is deleted, now or ever.
+
+    Example: vectorless-rag store gc --dry-run
+    """
     from vectorless_rag.cli import storing
 
     return storing.gc(load(data_dir=data_dir), dry_run=dry_run, as_json=json)

@@ -21,7 +21,11 @@ upstream = typer.Typer(help="The pinned, patched PageIndex.", no_args_is_help=Tr
 
 @recipe.command("show")
 def recipe_show(name: Named, *, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Print every input that decided an artifact, and its cost."""
+    """
+    Print every input that decided an artifact, and its cost.
+
+    Example: vectorless-rag recipe show paper.pdf
+    """
     from vectorless_rag.cli import artifacts
 
     return artifacts.show_recipe(name, load(data_dir=data_dir), as_json=json)
@@ -57,7 +61,11 @@ def recipe_explain(
 
 @upstream.command("fetch")
 def upstream_fetch() -> int:
-    """Fetch the pinned release into vendor/ and verify it."""
+    """
+    Fetch the pinned release into vendor/ and verify it.
+
+    Example: vectorless-rag upstream fetch
+    """
     from vectorless_rag.cli import building
 
     return building.fetch()
@@ -67,7 +75,11 @@ def upstream_fetch() -> int:
 def upstream_build(
     dest: Annotated[Path | None, typer.Argument(help="Folder to build.")] = None,
 ) -> int:
-    """Fetch, verify and patch the pinned release."""
+    """
+    Fetch, verify and patch the pinned release.
+
+    Example: vectorless-rag upstream build
+    """
     from vectorless_rag.cli import building
 
     return building.build(load(), dest)
@@ -77,7 +89,11 @@ def upstream_build(
 def upstream_verify(
     dest: Annotated[Path | None, typer.Argument(help="Folder that was built.")] = None,
 ) -> int:
-    """Compare every file of a build with its record."""
+    """
+    Compare every file of a build with its record.
+
+    Example: vectorless-rag upstream verify
+    """
     from vectorless_rag.cli import building
 
     return building.verify(load(), dest)

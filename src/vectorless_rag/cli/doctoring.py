@@ -148,11 +148,20 @@ def _model(settings: Settings) -> Iterator[Finding]:
     if settings.offline:
         yield Finding("model", "ok", f"{name}: answers here, no key and no network")
         return
-    if not any("KEY" in key for key in provider_environment(name)):
-        yield Finding("key", "note", f"no key variable is set for {name}")
+    yield _key(name)
     yield _price(settings)
     if settings.api_base is not None:
         yield _reach(settings.api_base)
+
+
+def _key(model: str) -> Finding:
+    try:
+        variables = provider_environment(model)
+    except VectorlessRagError as error:
+        return Finding("key", "fail", str(error), error.failure.exit_status)
+    if any("KEY" in name for name in variables):
+        return Finding("key", "ok", f"a key variable is set for {model}")
+    return Finding("key", "note", f"no key variable is set for {model}")
 
 
 def _price(settings: Settings) -> Finding:

@@ -33,7 +33,11 @@ def ledger_report(
 
 @ledger.command("verify")
 def ledger_verify(*, data_dir: DataDir = None, json: AsJson = False) -> int:
-    """Check that every hold is closed or leased and that all sums agree."""
+    """
+    Check that every hold is closed or leased and that all sums agree.
+
+    Example: vectorless-rag ledger verify
+    """
     from vectorless_rag.cli import accounting
 
     return accounting.verify(load(data_dir=data_dir), as_json=json)
@@ -52,7 +56,11 @@ def ledger_reconcile(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> int:
-    """Expire holds whose lease ran out, and post usage that turned up late."""
+    """
+    Expire holds whose lease ran out, and post usage that turned up late.
+
+    Example: vectorless-rag ledger reconcile late.jsonl
+    """
     from vectorless_rag.cli import accounting
 
     return accounting.reconcile(load(data_dir=data_dir), late, as_json=json)
@@ -87,7 +95,11 @@ def budget_show(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> int:
-    """Print limits, what is held and what is spent."""
+    """
+    Print limits, what is held and what is spent.
+
+    Example: vectorless-rag budget show owner:local
+    """
     from vectorless_rag.cli import accounting
 
     return accounting.show_budgets(load(data_dir=data_dir), name, as_json=json)
