@@ -170,7 +170,7 @@ def test_a_missing_ledger_leaves_it_undecided(
         [finding["file"] for finding in found["findings"]],
     )
     assert not (data / "ledger.sqlite3").exists()
-    monkeypatch.setenv("VECTORLESS_RAG_LEDGER_URL", "nonsense")
+    monkeypatch.setenv("VECTORLESS_RAG_LEDGER_URL", "sqlite:///:memory:")
     assert "??" in said(["audit", "verify"], capsys, status=21)[-1]
 
 

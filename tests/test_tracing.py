@@ -289,12 +289,15 @@ def test_a_silent_endpoint_is_left_behind() -> None:
 
 
 LEAVES = """
-import sys
+import http.client, sys, threading
 from test_tracing import environ, row, tracer
 from vectorless_rag.pageindex_runtime import tracing
 tracing._POST_S = 3600
+asked, wait = threading.Event(), http.client.HTTPConnection.getresponse
+http.client.HTTPConnection.getresponse = lambda *a, **k: asked.set() or wait(*a, **k)
 observer = tracer(environ(sys.argv[1]), flush_s=1.0)
 observer.observe(row())
+assert asked.wait(60)
 observer.close()
 print(observer.notes)
 """

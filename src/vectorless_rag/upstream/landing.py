@@ -191,7 +191,7 @@ class Ground:
         if done.status != 0 or not self._git("diff", "--cached", "--name-only"):
             return None, ""
         said = done.stdout + done.stderr
-        self._git("commit", "--quiet", "-C", self.commits[patch.id])
+        self._git("commit", "--quiet", "--reuse-message", self.commits[patch.id])
         commit = self._git("rev-parse", "HEAD").decode().strip()
         self.leave_out()
         moved = any(word in said for word in _MOVED)
