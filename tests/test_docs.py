@@ -46,7 +46,7 @@ def test_the_readme_has_exactly_two_commands_to_start_with() -> None:
     "document",
     [
         *("README.md", "CONTRIBUTING.md", "patches/README.md"),
-        *("docs/flow.md", "docs/formats.md", "docs/defects.md"),
+        *("docs/flow.md", "docs/formats.md", "docs/defects.md", "docs/upgrading.md"),
     ],
 )
 def test_links_lead_somewhere(document: str) -> None:

@@ -9,6 +9,7 @@ from conftest import REPOSITORY
 from published import faults
 from toy_drift import add_release
 from toy_upstream import CORE, FILES, STRICT, copy_series
+from vectorless_rag import cli
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.__main__ import main
@@ -19,7 +20,7 @@ from vectorless_rag.upstream.export import BASE, IDENTITY, version_of
 from vectorless_rag.upstream.pin import read_pin
 from vectorless_rag.upstream.releases import look_up, read_releases
 from vectorless_rag.upstream.series import read_series
-from vectorless_rag.upstream.upgrade import TODO, Stopped, edit
+from vectorless_rag.upstream.upgrade import STEPS, Stopped, edit
 from vectorless_rag.upstream.workflow import open_shell
 
 # Upstream puts something above everything, and rewrites what the second patch changes.
@@ -84,8 +85,8 @@ def test_a_pin_moves_in_the_steps_it_names(
         "- [ ] `make patch-export`: the pin moves along; then `make patches-check`",
         "- [ ] `make revision`, and read docs/upgrading.md on what follows",
     ]
-    todo = (shell / TODO).read_text().splitlines()
-    assert left == [line for line in todo if line.startswith("- [ ]")]
+    listed = (shell / STEPS).read_text().splitlines()
+    assert left == [line for line in listed if line.startswith("- [ ]")]
     printed = capsys.readouterr().out.splitlines()
     assert [
         "0010  REFRESH         offset    before FAIL x1, after PASS x1",
@@ -193,3 +194,21 @@ def test_the_matrix_is_about_this_series() -> None:
     page = (REPOSITORY / "docs" / "drift.md").read_text(encoding="utf-8")
 
     assert stamp(REPOSITORY, read_releases(REPOSITORY)) in page
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "said"),
+    [
+        (("--to", "0.4.6", "--matrix", "0.4.0..0.4.7"), 2, "either --to or --matrix"),
+        (("--to", "main"), 2, "'main' is no version; write one as 0.4.7"),
+    ],
+)
+def test_the_operators_command_says_what_it_cannot_do(
+    args: tuple[str, ...],
+    status: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line, before anything is fetched."""
+    assert status == cli.main(["upstream", "drift", *args])
+    assert said in capsys.readouterr().err

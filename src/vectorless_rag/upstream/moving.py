@@ -9,7 +9,7 @@ from pathlib import Path
 from vectorless_rag.upstream.drift import quiet, report, reports
 from vectorless_rag.upstream.drift_text import matrix, row_lines, summary, to_json
 from vectorless_rag.upstream.releases import between, look_up, read_releases
-from vectorless_rag.upstream.upgrade import TODO, edit, upgrade
+from vectorless_rag.upstream.upgrade import STEPS, edit, upgrade
 from vectorless_rag.upstream.verdicts import Report, Row
 
 SHELL = Path("build", "patch-shell")
@@ -94,8 +94,8 @@ def _upgrade(arguments: argparse.Namespace) -> int:
     dest = arguments.repository or root / SHELL
     found = upgrade(root, look_up(root, arguments.version), dest, tell=_tell)
     _say(summary(found))
-    _say(f"\nwhat landed is committed in {dest}; what is left to do, in its {TODO}:\n")
-    for line in (dest / TODO).read_text(encoding="utf-8").splitlines():
+    _say(f"\nwhat landed is committed in {dest}; what is left to do, in its {STEPS}:\n")
+    for line in (dest / STEPS).read_text(encoding="utf-8").splitlines():
         if line.startswith("- [ ] "):
             _say(line)
     return 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vectorless_rag.canon import sha256
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.units import Sha256
 from vectorless_rag.upstream.archive import unpack
 from vectorless_rag.upstream.dropwhen import version
@@ -94,7 +95,7 @@ def between(root: Path, wanted: str) -> tuple[Release, ...]:
 
     Raises:
         VectorlessRagError: ``upstream_unavailable``: no such release, or no index;
-            ``upstream_drift``: not a version.
+            ``settings_invalid``: not a version.
     """
     first, dots, last = wanted.partition("..")
     if not dots:
@@ -117,10 +118,11 @@ def look_up(root: Path, wanted: str) -> Release:
 
     Raises:
         VectorlessRagError: ``upstream_unavailable``: the index has no wheel of it;
-            ``upstream_drift``: *wanted* is no version.
+            ``settings_invalid``: *wanted* is no version.
     """
     if not _VERSION.fullmatch(wanted):
-        raise drift(f"{wanted[:40]!r} is no version; write one as 0.4.7")
+        words = f"{wanted[:40]!r} is no version; write one as 0.4.7"
+        raise VectorlessRagError(Code.SETTINGS_INVALID, words)
     releases = read_releases(root)
     for each in releases:
         if each.version == wanted:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.drift import quiet, report
 from vectorless_rag.upstream.drift_text import row_lines, summary
@@ -16,7 +17,7 @@ from vectorless_rag.upstream.releases import Release
 from vectorless_rag.upstream.tool import last_line
 from vectorless_rag.upstream.verdicts import Report, Row, Verdict
 
-TODO = "TODO.md"
+STEPS = "STEPS.md"
 """In a scratch repository, seen by people and not by git."""
 
 _STEP = {
@@ -55,7 +56,7 @@ def upgrade(
             it changes.
         release: Where to move.
         dest: Folder that does not exist yet: what landed is committed, what did not
-            stands in its ``TODO.md``.
+            stands in its ``STEPS.md``.
         tell: Is handed each row as soon as it is known.
 
     Raises:
@@ -68,13 +69,13 @@ def upgrade(
     # Unseen by git, so that no commit takes it along.
     exclude = dest / ".git" / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
-    exclude.write_text(f"/{TODO}\n", encoding="utf-8")
-    lines = [f"# To {summary(found)}", "", *todo(found)]
-    (dest / TODO).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    exclude.write_text(f"/{STEPS}\n", encoding="utf-8")
+    lines = [f"# To {summary(found)}", "", *steps(found)]
+    (dest / STEPS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return found
 
 
-def todo(found: Report) -> Iterator[str]:
+def steps(found: Report) -> Iterator[str]:
     """Say what is left to do, a step a line, in the order to do it."""
     for row in found.rows:
         if step := _step(row):
@@ -97,9 +98,9 @@ def edit(repository: Path, number: str) -> Stopped:
         number: Of the patch.
 
     Raises:
-        VectorlessRagError: ``upstream_drift``: another edit is going on, something
-            is not committed, or there is no such patch; ``upstream_unavailable``:
-            no such repository.
+        VectorlessRagError: ``upstream_drift``: another edit is going on, or something
+            is not committed; ``settings_invalid``: there is no such patch;
+            ``upstream_unavailable``: no such repository.
     """
     directory = git.run(repository, "rev-parse", "--absolute-git-dir").decode().strip()
     if (Path(directory) / "rebase-merge").exists():
@@ -161,5 +162,6 @@ def _standing(repository: Path) -> dict[str, str]:
 def _pinned(repository: Path, number: str) -> str:
     done = git.attempt(repository, "rev-parse", "--verify", "-q", f"{PINNED}{number}")
     if done.status != 0:
-        raise drift(f"no patch {number[:20]} in {repository.name}")
+        words = f"no patch {number[:20]} in {repository.name}"
+        raise VectorlessRagError(Code.SETTINGS_INVALID, words)
     return done.stdout.decode().strip()
