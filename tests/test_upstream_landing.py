@@ -56,6 +56,7 @@ SWAPPED = CORE.replace(
     LOAD.format("c") + LOAD.format("d").rstrip(),
     LOAD.format("d") + LOAD.format("c").rstrip(),
 )
+INSERTED = CORE.replace("def load_a", f"{LOAD.format('x')}def load_a")
 BOUND_AGAIN = f"{CORE}\n\nload_c = load_a\n"
 NOTED = CORE.replace("\n\ndef load_a", '\n\n"a note"\n\n\ndef load_a')
 
@@ -92,6 +93,12 @@ NOTED = CORE.replace("\n\ndef load_a", '\n\n"a note"\n\n\ndef load_a')
             Landing(text=Text.CLEAN),
             Landing(text=Text.CONFLICT, conflicts=("toy/core.py (load_a)",)),
             id="rewritten",
+        ),
+        pytest.param(
+            INSERTED,
+            Landing(text=Text.OFFSET),
+            Landing(text=Text.MERGED),
+            id="sibling-above-that-the-text-fits-too",
         ),
         pytest.param(
             BOUND_AGAIN,
