@@ -14,6 +14,7 @@ from vectorless_rag.upstream.places import source_sha256
 from vectorless_rag.upstream.proofs import Outcome
 from vectorless_rag.upstream.proofs import Verdict as Proved
 from vectorless_rag.upstream.releases import look_up
+from vectorless_rag.upstream.upgrade import steps
 from vectorless_rag.upstream.verdicts import Change, Fate, Report, Row, Verdict, judge
 
 GREET_NOW = source_sha256(NEW["toy/replaced.py"], "greet")
@@ -163,6 +164,37 @@ def test_a_report_is_spelled_as_an_object(drifted: Report) -> None:
         "drop_when": {"condition": "never [a toy]", "met": False},
         "reasons": ["toy/replaced.py::greet: upstream changed it"],
     } == rows[6]
+
+
+def test_what_is_left_is_a_list_of_steps(drifted: Report) -> None:
+    """What landed as it was asks for nothing; the rest, one step each, in order."""
+    edit = "- [ ] `make patch-edit PATCH="
+    retire = "list {} in patches/RETIRED.md: "
+    look = "`: read what upstream changed, renew the code or the proof, and say so"
+
+    assert [
+        f"- [ ] {retire.format('0030')}its proofs pass without it",
+        f"- [ ] {retire.format('0040')}what it touches is gone",
+        f"{edit}0050` and put it where it belongs",
+        f"{edit}0060{look} in the message (`git commit --amend`)",
+        f"{edit}0070{look} in the message (`git commit --amend`)",
+        f"{edit}0080` and merge it by hand",
+        f"{edit}0090` once 0080 stands",
+        "- [ ] 0100: find out why its proofs do not run, then as for any other",
+        "- [ ] `make patch-export`: the pin moves along; then `make patches-check`",
+        "- [ ] `make revision`, and read docs/upgrading.md on what follows",
+    ] == [line for line in steps(drifted) if line.startswith("- [ ]")]
+
+
+def test_a_changed_function_comes_with_its_new_trailer(drifted: Report) -> None:
+    """And with the command that shows what upstream did."""
+    lines = list(steps(drifted))
+
+    assert f"  Replaces: toy/replaced.py::greet sha256:{GREET_NOW}" in lines
+    assert (
+        "  git diff refs/patches/pinned/upstream refs/patches/upstream-head "
+        "-- toy/replaced.py"
+    ) in lines
 
 
 P, F, X = (Outcome(verdict=v) for v in (Proved.PASS, Proved.FAIL, Proved.INCONCLUSIVE))

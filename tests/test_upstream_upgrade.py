@@ -129,6 +129,19 @@ def test_an_edit_stops_at_a_patch(shell: Path) -> None:
     assert ["core: new words", "core: load loudly"] == subjects(shell)
 
 
+def test_an_edit_says_how_it_goes_on(
+    toy: Path, shell: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the patch stands, and the two commands that end it."""
+    assert 0 == run(toy, "edit", "0010")
+
+    assert [
+        f"0010 stands as the last commit of {shell}",
+        "edit, git commit --all --amend, git rebase --continue",
+        "then: make patch-export",
+    ] == capsys.readouterr().out.splitlines()
+
+
 def test_a_lost_patch_comes_back_at_its_place(shell: Path) -> None:
     """What was dropped is taken from where the shell began."""
     by_hand(shell, "reset", "--quiet", "--hard", "HEAD^")

@@ -94,7 +94,8 @@ def _upgrade(arguments: argparse.Namespace) -> int:
     dest = arguments.repository or root / SHELL
     found = upgrade(root, look_up(root, arguments.version), dest, tell=_tell)
     _say(summary(found))
-    _say(f"\nwhat landed is committed in {dest}; what is left to do, in its {STEPS}:\n")
+    _say(f"\nwhat landed is committed in {_near(dest)}")
+    _say(f"what is left to do, from its {STEPS}:\n")
     for line in (dest / STEPS).read_text(encoding="utf-8").splitlines():
         if line.startswith("- [ ] "):
             _say(line)
@@ -104,11 +105,12 @@ def _upgrade(arguments: argparse.Namespace) -> int:
 def _edit(arguments: argparse.Namespace) -> int:
     repository = arguments.repository or arguments.root / SHELL
     stopped = edit(repository, arguments.number)
+    place = _near(repository)
     if stopped.conflicts:
         _say(f"{stopped.number} conflicts in {', '.join(stopped.conflicts)}")
-        _say(f"in {repository}: resolve, git add, git rebase --continue")
+        _say(f"in {place}: resolve, git add, git rebase --continue")
     else:
-        _say(f"{stopped.number} stands as the last commit of {repository}")
+        _say(f"{stopped.number} stands as the last commit of {place}")
         _say("edit, git commit --all --amend, git rebase --continue")
     _say("then: make patch-export")
     return 0
@@ -121,6 +123,11 @@ def _survey(root: Path, wanted: str, *, jobs: int) -> Sequence[Report]:
         sys.stderr.write(f"{summary(each)}\n")
         found.append(each)
     return found
+
+
+def _near(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _tell(row: Row) -> None:
