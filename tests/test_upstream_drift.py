@@ -180,7 +180,7 @@ def test_what_is_left_is_a_list_of_steps(drifted: Report) -> None:
         f"{edit}0070{look} in the message (`git commit --amend`)",
         f"{edit}0080` and merge it by hand",
         f"{edit}0090` once 0080 stands",
-        "- [ ] 0100: find out why its proofs do not run, then as for any other",
+        "- [ ] 0100: find out why its proofs do not run, and try again",
         "- [ ] `make patch-export`: the pin moves along; then `make patches-check`",
         "- [ ] `make revision`, and read docs/upgrading.md on what follows",
     ] == [line for line in steps(drifted) if line.startswith("- [ ]")]

@@ -136,7 +136,7 @@ def test_an_edit_says_how_it_goes_on(
     assert 0 == run(toy, "edit", "0010")
 
     assert [
-        f"0010 stands as the last commit of {shell}",
+        f"0010 stands as the last commit of {shell.relative_to(Path.cwd())}",
         "edit, git commit --all --amend, git rebase --continue",
         "then: make patch-export",
     ] == capsys.readouterr().out.splitlines()

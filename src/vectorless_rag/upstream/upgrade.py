@@ -26,7 +26,7 @@ _STEP = {
     Verdict.OBSOLETE: "list {id} in patches/RETIRED.md: what it touches is gone",
     Verdict.MISPLACED: "`make patch-edit PATCH={id}` and put it where it belongs",
     Verdict.BLOCKED: "`make patch-edit PATCH={id}` once {blockers} stands",
-    Verdict.UNDECIDED: "{id}: find out why its proofs do not run, then as for any other",
+    Verdict.UNDECIDED: "{id}: find out why its proofs do not run, and try again",
 }
 _LOOK = (
     "`make patch-edit PATCH={id}`: read what upstream changed, renew the code or the "
