@@ -122,6 +122,11 @@ def test_no_patch_stops_the_rest(drifted: Report) -> None:
     assert not drifted.good
 
 
+def test_what_holds_up_what_is_said(drifted: Report) -> None:
+    """The patch to begin with, and those that wait for it."""
+    assert ["0080 holds up 0090"] == list(drifted.holding())
+
+
 def test_what_became_of_a_replaced_function_is_said(drifted: Report) -> None:
     """For each one, whether upstream changed it."""
     assert (
@@ -215,8 +220,11 @@ CLEAN, TAKEN, CONFLICT = (
             "BLOCKED",
             CLEAN,
             ((F,), (F,)),
-            {"blocked_by": ("0010",)},
+            {"lacks": ("0010",)},
             id="lacks-another",
+        ),
+        pytest.param(
+            "KEEP", CLEAN, ((F,), (P,)), {"lacks": ("0010",)}, id="fine-without-another"
         ),
         pytest.param("RETIRE", TAKEN, ((P,), ()), {}, id="taken-by-upstream"),
         pytest.param("SEMANTIC DRIFT", TAKEN, ((F,), ()), {}, id="taken-and-no-cure"),

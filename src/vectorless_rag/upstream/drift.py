@@ -148,7 +148,7 @@ class _Walk:
                 replaced=fates,
                 gone=gone,
                 nothing_left=nothing_left,
-                blocked_by=self._blockers(patch, waiting),
+                lacks=self._lacks(patch, waiting),
                 due=self._due(patch, version, first),
             )
             if not stays and row.verdict not in {Judged.RETIRE, Judged.OBSOLETE}:
@@ -203,7 +203,7 @@ class _Walk:
         )
         return tuple(dict.fromkeys(names)), bool(known) and len(lost) == len(known)
 
-    def _blockers(self, patch: Patch, waiting: set[str]) -> tuple[str, ...]:
+    def _lacks(self, patch: Patch, waiting: set[str]) -> tuple[str, ...]:
         numbers = {p.id: p for p in self.series.patches}
         asked, open_ends = set[str](), list(patch.values("Depends-On"))
         while open_ends:

@@ -73,7 +73,8 @@ def matrix(root: Path, reports: Sequence[Report]) -> str:
     lines += ["", "## Why", ""]
     for report in reports:
         lines += [f"**{report.release.version}**: {_tally(report.rows)}.", ""]
-        told = [line for row in report.rows for line in _bullets(row)]
+        told = [f"- {line}" for line in report.holding()]
+        told += [line for row in report.rows for line in _bullets(row)]
         lines += [*told, *([""] if told else [])]
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -51,7 +51,7 @@ def drift(
         _say(json.dumps(to_json(root, found)))
     elif page is None:
         for each in found:
-            _say(summary(each))
+            _summarise(each)
     if page is not None:
         page.write_text(matrix(root, found), encoding="utf-8")
     good = wanted is not None or all(each.good for each in found)
@@ -93,7 +93,7 @@ def _upgrade(arguments: argparse.Namespace) -> int:
     root = arguments.root
     dest = arguments.repository or root / SHELL
     found = upgrade(root, look_up(root, arguments.version), dest, tell=_tell)
-    _say(summary(found))
+    _summarise(found)
     _say(f"\nwhat landed is committed in {_near(dest)}")
     _say(f"what is left to do, from its {STEPS}:\n")
     for line in (dest / STEPS).read_text(encoding="utf-8").splitlines():
@@ -123,6 +123,12 @@ def _survey(root: Path, wanted: str, *, jobs: int) -> Sequence[Report]:
         sys.stderr.write(f"{summary(each)}\n")
         found.append(each)
     return found
+
+
+def _summarise(found: Report) -> None:
+    for line in found.holding():
+        _say(line)
+    _say(summary(found))
 
 
 def _near(path: Path) -> Path:

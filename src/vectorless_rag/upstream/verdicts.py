@@ -89,7 +89,7 @@ class Row:
     nothing_left: bool
     """Whether all of what it touches is gone."""
 
-    blocked_by: tuple[str, ...]
+    lacks: tuple[str, ...]
     """Patches that it depends on, directly or not, and that were left out."""
 
     due: bool | None
@@ -99,6 +99,11 @@ class Row:
     def verdict(self) -> Verdict:
         """Judge it."""
         return judge(self)
+
+    @property
+    def blocked_by(self) -> tuple[str, ...]:
+        """The patches that it waits for."""
+        return self.lacks if self.verdict is Verdict.BLOCKED else ()
 
     @property
     def changed(self) -> tuple[Fate, ...]:
@@ -184,6 +189,16 @@ class Report:
         """Whether the series could move there as it is."""
         return all(row.verdict is Verdict.KEEP for row in self.rows)
 
+    def holding(self) -> Iterator[str]:
+        """Say of each patch that others wait for which ones these are."""
+        for row in self.rows:
+            number = row.patch.id
+            waiting = [
+                other.patch.id for other in self.rows if number in other.blocked_by
+            ]
+            if waiting:
+                yield f"{number} holds up {', '.join(waiting)}"
+
     def to_json(self) -> dict[str, Json]:
         """Spell the report."""
         return {
@@ -223,13 +238,13 @@ def _judge_left_out(row: Row, before: Proved) -> Verdict:
         return Verdict.SEMANTIC_DRIFT
     if row.nothing_left and before is Proved.INCONCLUSIVE:
         return Verdict.OBSOLETE
-    if row.blocked_by:
+    if row.lacks:
         return Verdict.BLOCKED
     return Verdict.REFRESH if before is Proved.FAIL else Verdict.UNDECIDED
 
 
 def _judge_unproven(row: Row, before: Proved) -> Verdict:
-    if row.blocked_by:
+    if row.lacks:
         return Verdict.BLOCKED
     nothing_told = {before, sum_up(row.with_it)} == {Proved.INCONCLUSIVE}
     return Verdict.UNDECIDED if nothing_told else Verdict.SEMANTIC_DRIFT
