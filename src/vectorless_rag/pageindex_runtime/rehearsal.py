@@ -171,7 +171,7 @@ def rehearse(
                 for text in survey.pages.texts
             ),
             expected=account.tallies,
-            worst=_worst(request, survey, found, price),
+            worst=worst_of(request, survey, _route(request, survey, found), price),
         ),
     )
 
@@ -191,28 +191,42 @@ def _bare(found: Found | None) -> Found | None:
     return Found(route=found.route, tree=(), pages=(), parser=found.parser)
 
 
-def _worst(
-    request: Request, survey: Survey, found: Found | None, price: Price | None
+def worst_of(
+    request: Request, survey: Survey, route: str, price: Price | None
 ) -> tuple[Tally, ...]:
+    """
+    Bound what a run can come to.
+
+    Args:
+        request: Model and limits.
+        survey: Its pages; and the layout, on the flash route.
+        route: ``shortcut``, ``flash`` or ``standard``.
+        price: None: nothing is charged.
+
+    Returns:
+        Requests at the most they can cost, by operation, and retries; nothing
+        where no model would be asked.
+    """
     pages = survey.pages
     if pages is None or not any(text.strip() for text in pages.texts):
         return ()
     asked = _asked(request, price)
     bound = [_bound(text, request.model) for text in pages.texts]
-    route = found.route if found else _route(request, pages)
     if route == "shortcut":
         works = bounds.shortcut(bound, asked)
     elif route == "standard":
         works = bounds.standard(bound, _groups(pages, request.model), asked)
-    elif survey.layout is None:
-        return ()
     else:
-        works = bounds.flash(bound, survey.layout, asked)
+        layout = survey.layout or bounds.Layout(nodes=0, parents=0, open_leaves=())
+        works = bounds.flash(bound, layout, asked)
     return worst_case.priced(works, price, asked)
 
 
-def _route(request: Request, pages: Pages) -> str:
-    if len(pages.texts) == 1:
+def _route(request: Request, survey: Survey, found: Found | None) -> str:
+    """Name the route, also where it led to nothing."""
+    if found is not None:
+        return found.route
+    if survey.pages is not None and len(survey.pages.texts) == 1:
         return "shortcut"
     return "flash" if request.mode == "flash" else "standard"
 
