@@ -6,9 +6,9 @@ What was planned against what a run then came to, on real documents.
                                      [--write docs/planning.md]
 
 Each document is planned, and then ingested at a provider on this machine that reads
-about as well as a real one (`tests/simulated_provider.py`). Printed: a row a document, how many
-expectations were within a factor of two, and the worst case's slack. The exit status
-is 1 if a worst case was exceeded, or fewer than nine of ten were within two.
+about as well as a real one (`tests/simulated_provider.py`). Printed: a row a document,
+how many expectations were within a factor of two, and whether a worst case was
+exceeded. The exit status is 1 if one was, or fewer than nine of ten were within two.
 """
 
 import argparse
