@@ -114,6 +114,7 @@ def test_modules_are_short(module: str) -> None:
         ("langfuse", {"pageindex_runtime.tracing"}),
         ("sqlalchemy", {m for m in FILES if part_of(m) == "ledger"}),
         ("pageindex", {"pageindex_runtime.indexing"}),
+        ("obstore", {"store.bucket"}),
     ],
 )
 def test_each_dependency_has_one_door(package: str, door: set[str]) -> None:

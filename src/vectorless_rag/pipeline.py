@@ -16,7 +16,7 @@ from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, check_unchanged, copy, identify
-from vectorless_rag.store import Store, Stored
+from vectorless_rag.store import Store, Stored, open_store
 from vectorless_rag.tree import count, walk
 from vectorless_rag.wire import Progress, Request
 from vectorless_rag.workspace import working_folder
@@ -62,7 +62,7 @@ def ingest(
         )
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         result = replace(result, recipe_hash=recipe.recipe_hash)
-        store = Store(settings.store_dir)
+        store = open_store(settings)
         with _unless_stored(store, recipe, rebuild=rebuild, check=check) as reused:
             if reused is not None:
                 store.activate(reused)

@@ -22,7 +22,7 @@ from vectorless_rag.recipe import Recipe
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, copy, identify, storable
-from vectorless_rag.store import Store
+from vectorless_rag.store import open_reader
 from vectorless_rag.units import NanoUsd, Sha256, usd
 from vectorless_rag.wire import Answer, Request
 from vectorless_rag.workspace import working_folder
@@ -167,7 +167,7 @@ def plan_document(
         )
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         plan = replace(plan, recipe_hash=recipe.recipe_hash)
-        store = Store(settings.store_dir)
+        store = open_reader(settings)
         stored = None if rebuild else store.find(recipe.recipe_hash)
         if stored is not None:
             return replace(

@@ -81,6 +81,18 @@ class Settings(BaseSettings):
         pattern=r"^(sqlite:///|postgres(ql)?(\+\w+)?://)\S+$",
         description="Ledger database; empty: SQLite inside the data folder.",
     )
+    store_url: str | None = Field(
+        None,
+        pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.-]+)*/?$",
+        description="Artifact store in a bucket, s3://bucket/prefix; empty: inside the"
+        " data folder.",
+    )
+    store_endpoint: str | None = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="Address of the S3-compatible server; empty: AWS. Keys are read"
+        " from AWS_ACCESS_KEY_ID and its like.",
+    )
     build_dir: Path | None = Field(
         None, description="Patched upstream; empty: build/pageindex beside the source."
     )
@@ -259,6 +271,11 @@ class Settings(BaseSettings):
     def store_dir(self) -> Path:
         """Folder of the artifact store."""
         return self.data_dir.absolute() / "store"
+
+    @property
+    def store_locks_dir(self) -> Path:
+        """Folder of this machine's locks for a store in a bucket."""
+        return self.data_dir.absolute() / "store-locks"
 
     @property
     def journal_dir(self) -> Path:
