@@ -13,7 +13,7 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 # A part may import only parts that stand above it; a folder is one part.
 ORDER = [
     "errors", "units", "canon", "estimates", "wire_json", "wire", "landlock", "events",
-    "process", "variables", "settings",
+    "process", "variables", "store_settings", "settings",
     "environment", "files", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",

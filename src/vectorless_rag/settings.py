@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.store_settings import PREFIX, StoreSettings
 from vectorless_rag.units import NanoUsd, nano_usd
 from vectorless_rag.variables import misspelt, said
-
-PREFIX = "VECTORLESS_RAG_"
 
 OFFLINE_PREFIX = "offline/"
 """Models that answer in the process, without a key and without a network."""
@@ -52,12 +51,8 @@ class Sandbox(StrEnum):
     OFF = "off"
 
 
-class Settings(BaseSettings):
+class Settings(StoreSettings):
     """What one run may spend, where it writes and which model it asks."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
-    )
 
     model: str = Field(
         "offline/extractive",
@@ -80,18 +75,6 @@ class Settings(BaseSettings):
         None,
         pattern=r"^(sqlite:///|postgres(ql)?(\+\w+)?://)\S+$",
         description="Ledger database; empty: SQLite inside the data folder.",
-    )
-    store_url: str | None = Field(
-        None,
-        pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.-]+)*/?$",
-        description="Artifact store in a bucket, s3://bucket/prefix; empty: inside the"
-        " data folder.",
-    )
-    store_endpoint: str | None = Field(
-        None,
-        pattern=r"^https?://\S+$",
-        description="Address of the S3-compatible server; empty: AWS. Keys are read"
-        " from AWS_ACCESS_KEY_ID and its like.",
     )
     build_dir: Path | None = Field(
         None, description="Patched upstream; empty: build/pageindex beside the source."
