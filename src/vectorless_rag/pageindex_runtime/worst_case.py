@@ -137,10 +137,10 @@ def _tally(
     output = calls * asked.output_tokens
     cost = 0
     if price is not None:
-        # Every request is rounded up by itself, and may have a fee of its own.
-        each = price.most(prompt_tokens=0, output_tokens=0)
         cost = price.most(prompt_tokens=prompt, output_tokens=output)
-        cost += calls * (each + 1)
+    if price is not None and cost:
+        # Each request has its own fee, where there is one, and is rounded up.
+        cost += calls * (price.most(prompt_tokens=0, output_tokens=0) + 1)
     return Tally(
         operation=name,
         calls=calls,
