@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 SECRET = "CANARY-of-the-bucket"  # noqa: S105
@@ -55,8 +56,22 @@ def make_bucket(endpoint: str, name: str) -> str:
 @contextmanager
 def without_conditions(endpoint: str) -> Iterator[str]:
     """Pass everything on to *endpoint* but the header ``If-None-Match``."""
+    with _proxy(endpoint, frozenset({"if-none-match"}), forgets=False) as address:
+        yield address
+
+
+@contextmanager
+def forgetful(endpoint: str) -> Iterator[str]:
+    """Pass everything on, and answer the first put of each object with an error."""
+    with _proxy(endpoint, frozenset(), forgets=True) as address:
+        yield address
+
+
+@contextmanager
+def _proxy(endpoint: str, left_out: frozenset[str], *, forgets: bool) -> Iterator[str]:
     server = _Proxy(("127.0.0.1", 0), _Handler)
     server.behind = urlsplit(endpoint).netloc
+    server.left_out, server.forgets = left_out, forgets
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -71,6 +86,12 @@ class _Proxy(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     behind: str
+    left_out: frozenset[str]
+    forgets: bool
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.put: set[str] = set()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -83,30 +104,34 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        status, headers, data = self._answer(body)
+        if self.command == "PUT" and self.server.forgets:
+            if self.path not in self.server.put:
+                status, headers, data = 503, {}, b""
+            self.server.put.add(self.path)
+        self.send_response(status)
+        for name, value in {"content-length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _answer(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         kept = {
             name: value
             for name, value in self.headers.items()
-            if name.lower() != "if-none-match"
+            if name.lower() not in self.server.left_out
         }
         behind = http.client.HTTPConnection(self.server.behind)
         behind.request(self.command, self.path, body, kept)
         answer = behind.getresponse()
         data = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in {
-                "connection",
-                "transfer-encoding",
-                "date",
-                "server",
-            }:
-                self.send_header(name, value)
-        if "content-length" not in {name.lower() for name, _ in answer.getheaders()}:
-            self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
         behind.close()
+        ours = {"connection", "transfer-encoding", "date", "server"}
+        headers = {
+            n.lower(): v for n, v in answer.getheaders() if n.lower() not in ours
+        }
+        return answer.status, headers, data
 
     # The server looks methods up by these names.
     do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _pass_on  # noqa: N815

@@ -15,6 +15,7 @@ import pytest
 from object_server import (
     SECRET,
     VARIABLES,
+    forgetful,
     make_bucket,
     object_server,
     without_conditions,
@@ -213,16 +214,31 @@ def test_of_many_processes_one_publishes(
     assert [] == wrong(store)
 
 
-def test_a_lost_answer_is_no_lost_race(bucket: Bucket) -> None:
-    """A put that is tried again meets its own object: the name is this call's."""
+def test_a_second_name_is_a_copy(bucket: Bucket) -> None:
+    """It is refused where the name is taken, be it by the same bytes."""
     bucket.create("blob", b"mine")
 
     assert bucket.link("blob", "name")
-    assert bucket.link("blob", "name")
+    assert not bucket.link("blob", "name")
     bucket.create("taken", b"another's")
     assert not bucket.link("blob", "taken")
+    assert b"another's" == bucket.read("taken")
     with pytest.raises(VectorlessRagError, match="gone: missing"):
-        bucket.link("gone", "name")
+        bucket.link("gone", "other")
+
+
+def test_a_lost_answer_is_no_lost_race(
+    url: str, endpoint: str, tmp_path: Path, bucket: Bucket
+) -> None:
+    """A put that is tried again meets its own object: the name is this call's."""
+    with forgetful(endpoint) as losing:
+        unlucky = opened(url, losing, tmp_path)
+        assert Outcome.CREATED == publish(Store(unlucky)).outcome
+        bucket.create("blob", b"mine")
+        assert unlucky.link("blob", "name")
+
+    assert [] == wrong(Store(bucket))
+    assert [0] == Store(bucket).generations(KEY)
 
 
 @pytest.fixture

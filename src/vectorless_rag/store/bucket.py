@@ -140,10 +140,12 @@ class Bucket:
         Put a copy of *source*, unless the name is taken.
 
         Returns:
-            Whether it stands there. A lost answer looks like a lost race: a copy
-            that is there already counts as this call's, since a commit has its own
-            bytes.
+            Whether this call put it. A lost answer looks like a lost race, since the
+            client tries a put again and then meets its own object: where the bytes
+            are the same, it is this call's.
         """
+        if self.exists(name):
+            return False
         data = self.read(source)
         if data is None:
             raise VectorlessRagError(Code.STORE_CORRUPT, f"{source}: missing")
