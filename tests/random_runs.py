@@ -11,19 +11,24 @@ import logging
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from boundary import caller_for
 from patches.scripted import Free
 from random_replies import MOODS, RandomModel
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.pageindex_runtime.indexing import find_structure
+from vectorless_rag.estimates import Tally
+from vectorless_rag.pageindex_runtime.indexing import Survey, find_structure
 from vectorless_rag.pageindex_runtime.offline import MODEL
+from vectorless_rag.pageindex_runtime.rehearsal import worst_of
 from vectorless_rag.pageindex_runtime.retry import Backoff
 from vectorless_rag.pageindex_runtime.wiring import use
+from vectorless_rag.prices import FREE
 from vectorless_rag.records import one_line
 from vectorless_rag.source import Pages, read_pages
 from vectorless_rag.tree import Node, read_tree, walk
@@ -54,6 +59,21 @@ HOSTILE_PAGES = (
 )
 
 
+class Counted(Free):
+    """Counts what is held for, by operation."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
+
+    def reserve(self, hold: Any) -> None:
+        """Count a request that is about to leave."""
+        # One bound for both: whether a section has parts is the model's to say.
+        name = hold.operation.replace("summary_direct", "summary_leaf")
+        self.requests[name] += 1
+        self.tokens[name] += hold.prompt_tokens
+
+
 @dataclass(kw_only=True)
 class Run:
     """How one run ended."""
@@ -73,6 +93,9 @@ class Run:
     nodes: int = 0
     degraded: int = 0
     longest_prompt: int = 0
+    share: float = 0.0
+    """Of the requests that are foreseen for the worst case."""
+
     seconds: float = 0.0
 
 
@@ -113,13 +136,14 @@ def stretch(rng: Random, whole: Pages) -> Pages:
 def carry_out(run: Run, request: Request, pages: Pages) -> None:
     """Index under random replies, and look at what comes out."""
     model = RandomModel(seed=str(run.number), mood=run.mood)
+    account, survey, route = Counted(), Survey(pages=pages), request.mode
     caller = caller_for(
-        Free(), offline=model, changes=LIMITS, model=MODEL, mode=request.mode,
+        account, offline=model, changes=LIMITS, model=MODEL, mode=request.mode,
         backoff=Backoff(first_s=0.0),
     )  # fmt: skip
     try:
         with caller, use(caller):
-            found = find_structure(request, pages)
+            found = find_structure(request, pages, survey)
         run.ended = "tree"
         run.wrong = wrong_with(run, found, model)
     except VectorlessRagError as error:
@@ -131,7 +155,9 @@ def carry_out(run: Run, request: Request, pages: Pages) -> None:
         run.wrong = "".join(traceback.format_exception(error)[-4:])
     run.requests = model.requests
     run.longest_prompt = model.longest
-    run.wrong = run.wrong or unbounded(run)
+    worst = worst_of(request, survey, route, FREE)
+    run.share = round(model.requests / max(sum(t.calls for t in worst), 1), 4)
+    run.wrong = run.wrong or unbounded(run) or past(worst, account)
 
 
 def wrong_with(run: Run, found: Found, model: RandomModel) -> str:
@@ -165,6 +191,22 @@ def unbounded(run: Run) -> str:
     """Say which bound was passed; empty: none."""
     if run.longest_prompt > LONGEST_PROMPT:
         return f"a prompt of {run.longest_prompt} characters"
+    return ""
+
+
+def past(worst: Sequence[Tally], account: Counted) -> str:
+    """Say which part of the worst case was exceeded; empty: none."""
+    most = {tally.operation: tally for tally in worst}
+    spare = most.pop("retries", None)
+    for name, requests in account.requests.items():
+        if name not in most:
+            return f"{name} is asked and not foreseen"
+        calls = most[name].calls + (spare.calls if spare else 0)
+        tokens = most[name].prompt_tokens + (spare.prompt_tokens if spare else 0)
+        if requests > calls:
+            return f"{name}: {requests} requests, foreseen are {calls} at most"
+        if account.tokens[name] > tokens:
+            return f"{name}: {account.tokens[name]} prompt tokens of {tokens} at most"
     return ""
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from conftest import REPOSITORY
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.settings import (
-    PREFIX,
-    Settings,
-)
+from vectorless_rag.settings import Settings
+from vectorless_rag.store_settings import PREFIX
 
 ROW = r"^\| `VECTORLESS_RAG_(\w+)` \| (.+?) \| (.+) \|$"
 

@@ -159,7 +159,7 @@ def close_files(request: Request, environment: Mapping[str, str]) -> int:
 def _rules(request: Request, environment: Mapping[str, str]) -> landlock.Rules:
     closed = Path(request.closed_dir).resolve() if request.closed_dir else None
     files = backend(request.ledger_url).files
-    offline = request.model.startswith(OFFLINE_PREFIX)
+    offline = request.rehearse or request.model.startswith(OFFLINE_PREFIX)
     traced = any(name.startswith("LANGFUSE_") for name in environment)
     own = (Path.cwd(), *map(Path, _SHARED), *_measured(environment))
     return landlock.Rules(
@@ -199,7 +199,8 @@ def _measured(environment: Mapping[str, str]) -> Iterator[Path]:
 def _kept(request: Request) -> Iterator[Path]:
     """Where it keeps replies and counts requests; an offline run does neither."""
     for name in (request.journal_dir, request.gate_dir):
-        if name is not None and not request.model.startswith(OFFLINE_PREFIX):
+        offline = request.rehearse or request.model.startswith(OFFLINE_PREFIX)
+        if name is not None and not offline:
             # What is not there cannot be allowed.
             with contextlib.suppress(OSError):
                 Path(name).mkdir(mode=0o700, parents=True, exist_ok=True)

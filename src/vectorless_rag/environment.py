@@ -25,6 +25,10 @@ _TRACING_VARIABLES = (
     "LANGFUSE_BASE_URL", "LANGFUSE_HOST", "LANGFUSE_TRACING_ENABLED",
     "LANGFUSE_TRACING_ENVIRONMENT", "LANGFUSE_RELEASE",
 )  # fmt: skip
+_BUCKET_VARIABLES = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "AWS_DEFAULT_REGION", "AWS_REGION",
+)  # fmt: skip
 # Which server answers is part of the recipe: only ``api_base`` decides it.
 _ADDRESSES = ("_BASE", "_BASE_URL", "_ENDPOINT")
 # What travels in a header.
@@ -65,6 +69,11 @@ def provider_environment(model: str) -> dict[str, str]:
         if name.endswith(_KEYS) and not (value.isascii() and value.isprintable()):
             raise VectorlessRagError(Code.AUTH, f"{name} holds what no key can hold")
     return found
+
+
+def bucket_environment() -> dict[str, str]:
+    """Return what reaches a store in a bucket: keys, session and region."""
+    return {name: os.environ[name] for name in _BUCKET_VARIABLES if name in os.environ}
 
 
 def tracing_environment() -> dict[str, str]:

@@ -19,7 +19,7 @@ from vectorless_rag.environment import (
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.process import ChildCommand, ChildEnd, run_child
 from vectorless_rag.settings import ChildOutput, Settings
-from vectorless_rag.wire import Answer, Found, Progress, Request
+from vectorless_rag.wire import Answer, Found, Limits, Progress, Request
 
 # Page texts are a few kilobytes each; this is far above any real document.
 _ANSWER_LIMIT_BYTES = 1 << 30
@@ -50,11 +50,84 @@ def run_document(
         VectorlessRagError: The failure the child reported, or ``child_timeout``,
             ``child_killed``, ``child_memory`` or ``child_protocol``.
     """
+    answer = _run(
+        request,
+        settings,
+        work=work,
+        env=_environment(settings.model, work),
+        on_progress=on_progress,
+        check=check,
+    )
+    if answer.failure is not None:
+        raise VectorlessRagError.of(answer.failure)
+    if answer.found is None:
+        raise VectorlessRagError(Code.CHILD_PROTOCOL, "empty answer")
+    return answer.found, answer.notes
+
+
+def rehearse_document(
+    request: Request, settings: Settings, *, work: Path, check: Callable[[], None]
+) -> Answer:
+    """
+    Have the child say what a run would come to; it is handed no key.
+
+    Args:
+        request: What a run would be told, and that it is a rehearsal.
+        settings: Time limits, and what becomes of the child's output.
+        work: The child's own folder; the caller removes it.
+        check: Is called a few times a second; what it raises stops the child.
+
+    Returns:
+        An answer with an estimate, or one with a failure, or with both.
+
+    Raises:
+        VectorlessRagError: ``child_timeout``, ``child_killed``, ``child_memory`` or
+            ``child_protocol``.
+    """
+    answer = _run(
+        request,
+        settings,
+        work=work,
+        env=_bare_environment(work),
+        on_progress=lambda _: None,
+        check=check,
+    )
+    if answer.estimate is None and answer.failure is None:
+        raise VectorlessRagError(Code.CHILD_PROTOCOL, "empty answer")
+    return answer
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Pick what bounds a child."""
+    return Limits(
+        max_output_tokens=settings.max_output_tokens,
+        call_timeout_s=settings.call_timeout_s,
+        call_attempts=settings.call_attempts,
+        concurrency=settings.concurrency,
+        provider_concurrency=settings.provider_concurrency,
+        max_pages=settings.max_pages,
+        memory_bytes=settings.child_memory_bytes,
+        cpu_s=settings.child_cpu_s,
+        open_files=settings.child_open_files,
+        file_bytes=settings.child_file_bytes,
+        processes=settings.child_processes,
+    )
+
+
+def _run(
+    request: Request,
+    settings: Settings,
+    *,
+    work: Path,
+    env: dict[str, str],
+    on_progress: Callable[[Progress], None],
+    check: Callable[[], None],
+) -> Answer:
     end = run_child(
         ChildCommand(
             argv=(python_executable(), "-m", "vectorless_rag.run_pageindex"),
             cwd=work,
-            env=_environment(settings.model, work),
+            env=env,
             stdin=request.encode(),
             inherit_output=settings.child_output is ChildOutput.INHERIT,
         ),
@@ -66,12 +139,7 @@ def run_document(
     )
     if end.timed_out:
         raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")
-    answer = _answer(end)
-    if answer.failure is not None:
-        raise VectorlessRagError.of(answer.failure)
-    if answer.found is None:
-        raise VectorlessRagError(Code.CHILD_PROTOCOL, "empty answer")
-    return answer.found, answer.notes
+    return _answer(end)
 
 
 def _answer(end: ChildEnd) -> Answer:
@@ -105,6 +173,15 @@ def _killed_by(number: int) -> VectorlessRagError:
 def _environment(model: str, work: Path) -> dict[str, str]:
     """Build the child's environment from nothing."""
     return {
+        **_bare_environment(work),
+        **provider_environment(model),
+        **tracing_environment(),
+    }
+
+
+def _bare_environment(work: Path) -> dict[str, str]:
+    """Leave out what reaches a provider."""
+    return {
         "PATH": search_path(),
         # This very package, wherever it runs from; never the working folder.
         "PYTHONPATH": str(Path(vectorless_rag.__file__).parents[1]),
@@ -121,7 +198,5 @@ def _environment(model: str, work: Path) -> dict[str, str]:
         # LiteLLM would fetch a price map and read a .env file at import.
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
-        **provider_environment(model),
-        **tracing_environment(),
         **measuring_environment(),
     }

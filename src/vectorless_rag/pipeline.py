@@ -10,15 +10,15 @@ from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
 from vectorless_rag.errors import VectorlessRagError
-from vectorless_rag.launch import run_document
+from vectorless_rag.launch import limits_of, run_document
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, check_unchanged, copy, identify
-from vectorless_rag.store import Store, Stored
+from vectorless_rag.store import Store, Stored, open_store
 from vectorless_rag.tree import count, walk
-from vectorless_rag.wire import Limits, Progress, Request
+from vectorless_rag.wire import Progress, Request
 from vectorless_rag.workspace import working_folder
 
 log = events.logger()
@@ -62,7 +62,7 @@ def ingest(
         )
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         result = replace(result, recipe_hash=recipe.recipe_hash)
-        store = Store(settings.store_dir)
+        store = open_store(settings)
         with _unless_stored(store, recipe, rebuild=rebuild, check=check) as reused:
             if reused is not None:
                 store.activate(reused)
@@ -149,19 +149,7 @@ def _request(
         api_base=settings.api_base,
         ledger_url=settings.effective_ledger_url,
         budgets=attempt.budgets,
-        limits=Limits(
-            max_output_tokens=settings.max_output_tokens,
-            call_timeout_s=settings.call_timeout_s,
-            call_attempts=settings.call_attempts,
-            concurrency=settings.concurrency,
-            provider_concurrency=settings.provider_concurrency,
-            max_pages=settings.max_pages,
-            memory_bytes=settings.child_memory_bytes,
-            cpu_s=settings.child_cpu_s,
-            open_files=settings.child_open_files,
-            file_bytes=settings.child_file_bytes,
-            processes=settings.child_processes,
-        ),
+        limits=limits_of(settings),
         gate_dir=str(settings.gate_dir),
         journal_dir=str(settings.journal_dir) if settings.journal else None,
         journal_days=settings.journal_days,

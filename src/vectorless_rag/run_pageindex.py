@@ -40,6 +40,7 @@ from vectorless_rag.pageindex_runtime.journal import (
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.local_documents import count_blank
 from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
+from vectorless_rag.pageindex_runtime.rehearsal import rehearse
 from vectorless_rag.pageindex_runtime.tracing import observer_from
 from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import OFFLINE_PREFIX, Prices
@@ -111,6 +112,8 @@ def _answer(channel: _Channel) -> Answer:
             # The environment of this process is the one its parent chose for it.
             sandbox = close_files(request, os.environ)  # noqa: TID251
             end_group()
+            if request.rehearse:
+                return rehearse(request, _policy(request), channel.progress)
             found, notes = _index(request, channel)
         except VectorlessRagError as error:
             return Answer(failure=error.failure)

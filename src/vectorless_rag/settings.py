@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.store_settings import PREFIX, StoreSettings
 from vectorless_rag.units import NanoUsd, nano_usd
 from vectorless_rag.variables import misspelt, said
-
-PREFIX = "VECTORLESS_RAG_"
 
 OFFLINE_PREFIX = "offline/"
 """Models that answer in the process, without a key and without a network."""
@@ -52,12 +51,8 @@ class Sandbox(StrEnum):
     OFF = "off"
 
 
-class Settings(BaseSettings):
+class Settings(StoreSettings):
     """What one run may spend, where it writes and which model it asks."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
-    )
 
     model: str = Field(
         "offline/extractive",
@@ -259,6 +254,11 @@ class Settings(BaseSettings):
     def store_dir(self) -> Path:
         """Folder of the artifact store."""
         return self.data_dir.absolute() / "store"
+
+    @property
+    def store_locks_dir(self) -> Path:
+        """Folder of this machine's locks for a store in a bucket."""
+        return self.data_dir.absolute() / "store-locks"
 
     @property
     def journal_dir(self) -> Path:

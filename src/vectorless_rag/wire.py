@@ -12,8 +12,10 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from vectorless_rag.errors import Code, Failure, VectorlessRagError
+from vectorless_rag.errors import Code, Failure
+from vectorless_rag.estimates import Estimate
 from vectorless_rag.units import Sha256
+from vectorless_rag.wire_json import check_type, dump, garbled, load
 
 MAGIC = b"VLR1"
 _HEAD = struct.Struct(">4sQ32s")
@@ -125,9 +127,12 @@ class Request:
     closed_dir: str | None = None
     """Folder of the store: only ledger and journal stay open to the child."""
 
+    rehearse: bool = False
+    """Ask no provider and charge nothing: say what a run would come to."""
+
     def encode(self) -> bytes:
         """Spell the request as one JSON object."""
-        return _dump({"schema": self.schema, **dataclasses.asdict(self)})
+        return dump({"schema": self.schema, **dataclasses.asdict(self)})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -137,14 +142,14 @@ class Request:
         Raises:
             VectorlessRagError: ``child_protocol``, if it is not one of ours.
         """
-        raw = _load(data, cls.schema)
+        raw = load(data, cls.schema)
         try:
             raw["limits"] = Limits(**raw["limits"])
             raw["budgets"] = tuple(raw["budgets"])
             raw["billed_statuses"] = tuple(raw["billed_statuses"])
             return cls(**raw)
         except (TypeError, KeyError) as error:
-            raise _garbled("request fields") from error
+            raise garbled("request fields") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,14 +188,20 @@ class Answer:
     notes: dict[str, int] = field(default_factory=dict)
     """Counters for the run record, for example of traces not delivered."""
 
+    estimate: Estimate | None = None
+    """Of a rehearsal, one that failed included."""
+
     def encode(self) -> bytes:
         """Spell the answer as one frame: head, then JSON."""
-        body = _dump(
+        body = dump(
             {
                 "schema": self.schema,
                 "found": dataclasses.asdict(self.found) if self.found else None,
                 "failure": dataclasses.asdict(self.failure) if self.failure else None,
                 "notes": self.notes,
+                "estimate": dataclasses.asdict(self.estimate)
+                if self.estimate
+                else None,
             }
         )
         head = _HEAD.pack(MAGIC, len(body), hashlib.sha256(body).digest())
@@ -206,22 +217,23 @@ class Answer:
                 than a frame, or a frame that is not ours.
         """
         if len(data) < HEAD_BYTES:
-            raise _garbled("no answer")
+            raise garbled("no answer")
         magic, length, digest = _HEAD.unpack_from(data)
         body = data[HEAD_BYTES:]
         if magic != MAGIC or length != len(body):
-            raise _garbled("half an answer")
+            raise garbled("half an answer")
         if hashlib.sha256(body).digest() != digest:
-            raise _garbled("answer digest")
-        raw = _load(body, cls.schema)
+            raise garbled("answer digest")
+        raw = load(body, cls.schema)
         try:
             return cls(
                 found=_found(raw["found"]) if raw["found"] else None,
                 failure=_failure(raw["failure"]) if raw["failure"] else None,
                 notes=_notes(raw["notes"]),
+                estimate=Estimate.of(raw["estimate"]) if raw["estimate"] else None,
             )
         except (TypeError, KeyError, ValueError) as error:
-            raise _garbled("answer fields") from error
+            raise garbled("answer fields") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +254,7 @@ class Progress:
 
     def encode(self) -> bytes:
         """Spell it as one line of JSON."""
-        return _dump(dataclasses.asdict(self)) + b"\n"
+        return dump(dataclasses.asdict(self)) + b"\n"
 
     @classmethod
     def decode(cls, line: bytes) -> Self:
@@ -254,11 +266,11 @@ class Progress:
         """
         try:
             report = cls(**json.loads(line))
-            _check_type(report.stage, str)
+            check_type(report.stage, str)
             for number in (report.calls, report.cost_nano_usd):
-                _check_type(number, int)
+                check_type(number, int)
         except (TypeError, ValueError, RecursionError) as error:
-            raise _garbled("progress line") from error
+            raise garbled("progress line") from error
         return report
 
 
@@ -271,7 +283,7 @@ _LONGEST_DETAIL = 300
 def _found(raw: dict[str, Any]) -> Found:
     parser = Parser(**raw["parser"])
     for text in (raw["route"], parser.name, parser.version, *raw["pages"]):
-        _check_type(text, str)
+        check_type(text, str)
     return Found(
         route=raw["route"],
         tree=tuple(raw["tree"]),
@@ -281,38 +293,13 @@ def _found(raw: dict[str, Any]) -> Found:
 
 
 def _failure(raw: dict[str, Any]) -> Failure:
-    _check_type(raw["detail"], str)
+    check_type(raw["detail"], str)
     shown = "".join(c if c.isprintable() else "?" for c in raw["detail"])
     return Failure(code=Code(raw["code"]), detail=shown[:_LONGEST_DETAIL])
 
 
 def _notes(raw: dict[str, Any]) -> dict[str, int]:
-    _check_type(raw, dict)
+    check_type(raw, dict)
     for number in raw.values():
-        _check_type(number, int)
+        check_type(number, int)
     return raw
-
-
-def _check_type(value: object, kind: type) -> None:
-    # A bool is an int to Python, and no number to anyone else.
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise TypeError(kind.__name__)
-
-
-def _dump(value: dict[str, Any]) -> bytes:
-    # ASCII, so that a lone surrogate in a page text survives the trip.
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-
-
-def _load(data: bytes, schema: int) -> dict[str, Any]:
-    try:
-        raw = json.loads(data)
-        if raw.pop("schema") != schema:
-            raise _garbled("schema")
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
-        raise _garbled("JSON") from error
-    return dict(raw)
-
-
-def _garbled(what: str) -> VectorlessRagError:
-    return VectorlessRagError(Code.CHILD_PROTOCOL, what)

@@ -31,7 +31,7 @@ from vectorless_rag.ledger.types import (
 )
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
-from vectorless_rag.store import StoreReader
+from vectorless_rag.store import open_reader
 from vectorless_rag.units import NanoUsd, nano_usd, usd
 
 AUDIT_MISMATCH = 20
@@ -71,7 +71,7 @@ def report(settings: Settings, by: By, *, as_json: bool) -> int:
 
 def verify(settings: Settings, *, as_json: bool) -> int:
     """Check the ledger, and that each artifact's run record agrees with its rows."""
-    store = StoreReader(settings.store_dir)
+    store = open_reader(settings)
     with _ledger(settings) as ledger:
         problems = ledger.check() + ledger.strays()
         artifacts = sound_artifacts(store)

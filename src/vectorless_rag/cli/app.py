@@ -100,45 +100,56 @@ def _main(
     """Turn long PDFs into audited trees of sections, with no vectors."""
 
 
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH…",
+        help="PDF files, folders, patterns, @FILE with a path a line, or - for"
+        " paths on standard input.",
+        show_default=False,
+    ),
+]
+RunName = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="NAME",
+        help="Name of the run; one of that name goes on, with what is left of"
+        " its budget.",
+    ),
+]
+InMode = Annotated[
+    Mode | None, typer.Option(help="How to find sections (auto by default).")
+]
+OfModel = Annotated[
+    str | None, typer.Option(help="provider/name, for example openai/gpt-4o-mini.")
+]
+AtBase = Annotated[
+    str | None, typer.Option(help="Address of an OpenAI-compatible server.")
+]
+BudgetUsd = Annotated[
+    str | None, typer.Option(help="Most this command may spend, in dollars.")
+]
+Unpriced = Annotated[
+    bool, typer.Option(help="Call a model with no known price, counted as free.")
+]
+Rebuild = Annotated[
+    bool, typer.Option(help="Build again, even if the artifact is there.")
+]
+
+
 @_app.command()
 def ingest(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH…",
-            help="PDF files, folders, patterns, @FILE with a path a line, or - for"
-            " paths on standard input.",
-            show_default=False,
-        ),
-    ],
+    paths: Paths,
     *,
     jobs: Jobs = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of the run; one of that name goes on, with what is left of"
-            " its budget.",
-        ),
-    ] = None,
-    mode: Annotated[
-        Mode | None, typer.Option(help="How to find sections (auto by default).")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="provider/name, for example openai/gpt-4o-mini.")
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(help="Address of an OpenAI-compatible server.")
-    ] = None,
-    budget_usd: Annotated[
-        str | None, typer.Option(help="Most this command may spend, in dollars.")
-    ] = None,
-    allow_unpriced: Annotated[
-        bool, typer.Option(help="Call a model with no known price, counted as free.")
-    ] = False,
-    rebuild: Annotated[
-        bool, typer.Option(help="Build again, even if the artifact is there.")
-    ] = False,
+    run: RunName = None,
+    mode: InMode = None,
+    model: OfModel = None,
+    api_base: AtBase = None,
+    budget_usd: BudgetUsd = None,
+    allow_unpriced: Unpriced = False,
+    rebuild: Rebuild = False,
     no_replay: Annotated[
         bool,
         typer.Option("--no-replay", help="Ask again what an earlier run has paid for."),
@@ -172,6 +183,42 @@ def ingest(
         run_id=_run_name(run),
     )
     return ingesting.ingest(paths, settings, wanted)
+
+
+@_app.command()
+def plan(
+    paths: Paths,
+    *,
+    jobs: Jobs = None,
+    run: RunName = None,
+    mode: InMode = None,
+    model: OfModel = None,
+    api_base: AtBase = None,
+    budget_usd: BudgetUsd = None,
+    allow_unpriced: Unpriced = False,
+    rebuild: Rebuild = False,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> int:
+    """
+    Say what an ingest of these would do and cost; no model is asked.
+
+    Example: vectorless-rag plan papers/ --model openai/gpt-4o-mini --budget-usd 5
+    """
+    from vectorless_rag.cli import planning
+
+    settings = load(
+        jobs=jobs,
+        mode=mode,
+        model=model,
+        api_base=api_base,
+        budget_usd=_decimal(budget_usd),
+        allow_unpriced=allow_unpriced or None,
+        data_dir=data_dir,
+    )
+    return planning.plan(
+        paths, settings, run_id=_run_name(run), rebuild=rebuild, as_json=json
+    )
 
 
 @_failures.command("ls")

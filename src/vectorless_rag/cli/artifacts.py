@@ -13,7 +13,7 @@ from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import displayable, identify
-from vectorless_rag.store import Stored, StoreReader, locate
+from vectorless_rag.store import Address, Stored, StoreReader, locate, open_reader
 from vectorless_rag.tree import Node, span
 
 # A title may be a whole page; a line is enough to know it by.
@@ -73,9 +73,9 @@ def find(name: str, settings: Settings) -> tuple[StoreReader, Stored]:
     Raises:
         VectorlessRagError: ``not_found``, ``source_unreadable``, ``store_corrupt``.
     """
-    store = StoreReader(settings.store_dir)
+    store = open_reader(settings)
     place = locate(name)
-    if place is not None:
+    if place is not None and not isinstance(place[0], Address):
         # The path of an artifact says which store it is in.
         store = StoreReader(place[0])
     elif Path(name).is_file():

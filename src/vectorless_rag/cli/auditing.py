@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from vectorless_rag import upstream
 from vectorless_rag.audit import (
@@ -29,7 +28,7 @@ from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable, storable
-from vectorless_rag.store import Stored, StoreReader
+from vectorless_rag.store import Stored, StoreReader, open_reader
 from vectorless_rag.units import usd
 from vectorless_rag.upstream.mailbox import Patch
 from vectorless_rag.upstream.series import read_series
@@ -81,18 +80,17 @@ def _asked_for(
     names: Sequence[str], settings: Settings
 ) -> Iterator[tuple[StoreReader, list[Stored] | None]]:
     if not names:
-        if not settings.store_dir.is_dir():
+        if settings.store_url is None and not settings.store_dir.is_dir():
             raise VectorlessRagError(
                 Code.STORE_UNWRITABLE, f"no store in {settings.data_dir}"
             )
-        yield StoreReader(settings.store_dir), None
+        yield open_reader(settings), None
         return
-    by_root: dict[str, list[Stored]] = {}
+    by_root: dict[str, tuple[StoreReader, list[Stored]]] = {}
     for name in names:
         store, stored = find(name, settings)
-        by_root.setdefault(str(store.root), []).append(stored)
-    for root, artifacts in by_root.items():
-        yield StoreReader(Path(root)), artifacts
+        by_root.setdefault(str(store.root), (store, []))[1].append(stored)
+    yield from by_root.values()
 
 
 def _look(
@@ -196,7 +194,7 @@ def stale(settings: Settings, *, as_json: bool) -> int:
     """Print the current artifacts that would not be made so today; return 0."""
     code = running_code(settings)
     patches = {patch.file: patch.sha256 for patch in code.record.patches}
-    store = StoreReader(settings.store_dir)
+    store = open_reader(settings)
     with ledger_if_there(settings) as ledger:
         found = staleness(store, code.configuration, patches, ledger)
     if as_json:

@@ -21,7 +21,7 @@ from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.prices import Prices
 from vectorless_rag.running import build_folder
 from vectorless_rag.settings import Sandbox, Settings
-from vectorless_rag.store import StoreReader
+from vectorless_rag.store import open_reader
 
 _PACKAGES = ("pypdf", "cryptography", "pypdfium2", "litellm", "langfuse", "sqlalchemy")
 _CONNECT_S = 3.0
@@ -120,7 +120,7 @@ def _try_to_write(folder: Path) -> None:
 
 def _store(settings: Settings) -> str:
     """Look at the records, not at the contents: that may take long."""
-    store = StoreReader(settings.store_dir)
+    store = open_reader(settings)
     found = verify_store(store, read_data=False)
     if wrong := [f for f in found if f.verdict is Verdict.MISMATCH]:
         raise VectorlessRagError(

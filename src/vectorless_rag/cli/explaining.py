@@ -13,7 +13,7 @@ from vectorless_rag.recipe import Recipe, explain
 from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import identify, printable
-from vectorless_rag.store import Stored, StoreReader
+from vectorless_rag.store import Stored, StoreReader, open_reader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def _built(name: str, settings: Settings) -> tuple[Stored, str]:
             raise
         # An edited file is another document, under the name of the earlier one.
         source = identify(Path(name), max_bytes=settings.max_source_bytes)
-        store = StoreReader(settings.store_dir)
+        store = open_reader(settings)
         same = [s for s in _currents(store) if _name(store, s) == source.name]
         if len(same) != 1:
             raise

@@ -1,7 +1,7 @@
 """``vectorless-rag ingest``: documents in, one line or one object each out."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +162,11 @@ _GRAVEST = (1, 20, 10, 2, 4, 5, 3)
 
 def exit_status(results: Sequence[IngestResult]) -> int:
     """Sum up a run: 0 only if every document has an artifact."""
-    found = {r.failure.exit_status for r in results if r.failure is not None}
+    return gravest({r.failure.exit_status for r in results if r.failure is not None})
+
+
+def gravest(found: Collection[int]) -> int:
+    """Return the exit status that stands for all of *found*; 0 if there is none."""
     return next((status for status in _GRAVEST if status in found), 0)
 
 

@@ -1,21 +1,28 @@
 """``vectorless-rag store``: what holds it up, and what nothing needs."""
 
+from pathlib import Path
+
 from vectorless_rag.cli.printing import console, marked, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable, storable
-from vectorless_rag.store import StoreReader, try_promises, unreached
+from vectorless_rag.store import (
+    Bucket,
+    Promise,
+    open_reader,
+    place_of,
+    try_bucket,
+    try_promises,
+    unreached,
+)
 
 BROKEN = 10
-"""Exit status where the folder's file system does not keep a promise."""
+"""Exit status where the folder's file system, or the bucket, breaks a promise."""
 
 
 def doctor(settings: Settings, *, as_json: bool) -> int:
-    """Try the promises of the data folder's file system; return 0 or 10."""
-    folder = settings.data_dir.absolute()
-    # One that is to be made is on the file system of what it will be made in.
-    place = next(p for p in (folder, *folder.parents) if p.is_dir())
-    promises = try_promises(place)
+    """Try what the store relies on, of a folder or a bucket; return 0 or 10."""
+    place, promises = _tried(settings)
     kept = all(promise.kept for promise in promises)
     if as_json:
         print_json(
@@ -38,6 +45,16 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
     return 0 if kept else BROKEN
 
 
+def _tried(settings: Settings) -> tuple[Path, list[Promise]]:
+    medium = place_of(settings)
+    if isinstance(medium, Bucket):
+        return medium.root, try_bucket(medium)
+    folder = settings.data_dir.absolute()
+    # One that is to be made is on the file system of what it will be made in.
+    place = next(p for p in (folder, *folder.parents) if p.is_dir())
+    return place, try_promises(place)
+
+
 def gc(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     """List what no activation reaches; return 0. Nothing is ever deleted."""
     if not dry_run:
@@ -45,7 +62,7 @@ def gc(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
             Code.SETTINGS_INVALID,
             "gc only lists; pass --dry-run, there is no other mode",
         )
-    found = unreached(StoreReader(settings.store_dir))
+    found = unreached(open_reader(settings))
     total = sum(item.size_bytes for item in found)
     if as_json:
         files = [{**item.to_json(), "file": storable(item.file)} for item in found]

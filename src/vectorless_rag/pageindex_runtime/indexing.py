@@ -2,12 +2,15 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.pageindex_runtime.bounds import Layout
 from vectorless_rag.pageindex_runtime.calls import Caller
+from vectorless_rag.pageindex_runtime.page_text import children_of, walk
 from vectorless_rag.pageindex_runtime.shortcut import one_page_tree
 from vectorless_rag.pageindex_runtime.wiring import count_tokens
 from vectorless_rag.source import (
@@ -35,8 +38,20 @@ class _Silent:
     error = debug = exception = warning = info
 
 
+@dataclass(kw_only=True)
+class Survey:
+    """What was seen of a document on the way, also where it led to nothing."""
+
+    pages: Pages | None = None
+    layout: Layout | None = None
+    """Of the flash route, before any model refined it."""
+
+
 def index_document(
-    request: Request, caller: Caller, on_progress: Callable[[Progress], None]
+    request: Request,
+    caller: Caller,
+    on_progress: Callable[[Progress], None],
+    survey: Survey | None = None,
 ) -> Found:
     """
     Find the tree of the requested document.
@@ -45,6 +60,7 @@ def index_document(
         request: Document, mode, model and limits.
         caller: Every model call goes through it; it is in use already.
         on_progress: Is handed each stage as it starts.
+        survey: Is filled in, if there is one.
 
     Raises:
         VectorlessRagError: ``source_unreadable``, ``source_encrypted``,
@@ -54,28 +70,33 @@ def index_document(
     path = Path(request.document_path)
     on_progress(Progress(stage="pages"))
     pages = read_pages(path, max_pages=request.limits.max_pages)
+    if survey is not None:
+        survey.pages = pages
     if len(pages.texts) == 1:
         return _shortcut(path, pages, caller)
     if not any(text.strip() for text in pages.texts):
         raise VectorlessRagError(Code.SOURCE_NO_TEXT, f"{len(pages.texts)} pages")
     on_progress(Progress(stage="structure"))
-    return find_structure(request, pages)
+    return find_structure(request, pages, survey)
 
 
-def find_structure(request: Request, pages: Pages) -> Found:
+def find_structure(
+    request: Request, pages: Pages, survey: Survey | None = None
+) -> Found:
     """
     Find the tree of a document whose *pages* are read.
 
     Args:
         request: Document, mode, model and checkout; a caller is in use.
         pages: Several pages, at least one with text.
+        survey: Is told the layout, if there is one.
 
     Raises:
         VectorlessRagError: ``pageindex_no_structure``, or what a model call
             failed with.
     """
     _import_upstream(request.checkout)
-    route, tree = _route(request, Path(request.document_path), pages)
+    route, tree = _route(request, pages, survey)
     name_the_opening(tree, pages.texts)
     return Found(route=route, tree=tuple(tree), pages=pages.texts, parser=pages.parser)
 
@@ -117,9 +138,10 @@ def _import_upstream(checkout: str) -> None:
         )
 
 
-def _route(request: Request, path: Path, pages: Pages) -> tuple[str, Tree]:
+def _route(request: Request, pages: Pages, survey: Survey | None) -> tuple[str, Tree]:
+    path = Path(request.document_path)
     if request.mode != "standard":
-        tree = _flash(request, path)
+        tree = _flash(request, path, survey)
         if tree:
             return "flash", tree
         if request.mode == "flash":
@@ -127,7 +149,7 @@ def _route(request: Request, path: Path, pages: Pages) -> tuple[str, Tree]:
     return "standard", _standard(request, path, pages)
 
 
-def _flash(request: Request, path: Path) -> Tree:
+def _flash(request: Request, path: Path, survey: Survey | None) -> Tree:
     """Return the tree that the layout shows; empty if it shows none."""
     if not opens_in_pdfium(path):
         if request.mode == "flash":
@@ -137,7 +159,7 @@ def _flash(request: Request, path: Path) -> Tree:
     from pageindex.flash.api import flash_rejection_reason  # noqa: PLC0415
 
     try:
-        with refusals_of_pdfium():
+        with refusals_of_pdfium(), _layout_noted(survey):
             result = page_index_flash(str(path), summary_model=request.model)
     except VectorlessRagError as error:
         # The standard algorithm reads the text, and that is there.
@@ -147,6 +169,42 @@ def _flash(request: Request, path: Path) -> Tree:
     if request.mode == "auto" and result["toc_source"] == "pages":
         return []
     return [] if flash_rejection_reason(result) else list(result["structure"])
+
+
+@contextlib.contextmanager
+def _layout_noted(survey: Survey | None) -> Iterator[None]:
+    """Note what the layout shows when the model is about to refine it."""
+    if survey is None:
+        yield
+        return
+    from pageindex import tree_optimize  # noqa: PLC0415
+
+    expand = tree_optimize.expand
+
+    async def noting(structure: Tree, *rest: Any) -> bool:  # noqa: ANN401
+        if survey.layout is None:
+            survey.layout = _layout(structure, frozen=rest[-1])
+        return bool(await expand(structure, *rest))
+
+    tree_optimize.expand = noting
+    try:
+        yield
+    finally:
+        tree_optimize.expand = expand
+
+
+def _layout(structure: Tree, frozen: set[str]) -> Layout:
+    nodes = list(walk(structure))
+    leaves = [node for node in nodes if not children_of(node)]
+    return Layout(
+        nodes=len(nodes),
+        parents=len(nodes) - len(leaves),
+        open_leaves=tuple(
+            (leaf["start_index"], leaf["end_index"])
+            for leaf in leaves
+            if leaf.get("node_id") not in frozen
+        ),
+    )
 
 
 def _standard(request: Request, path: Path, pages: Pages) -> Tree:

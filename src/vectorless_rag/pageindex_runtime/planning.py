@@ -83,7 +83,7 @@ class Planner:
             continues=len(messages) > 1,
             provider=await self._provider(model),
             price=price,
-            max_tokens=_cap(limits.max_output_tokens, price),
+            max_tokens=output_cap(limits.max_output_tokens, price),
             budgets=self._policy.budgets,
             timeout_s=limits.call_timeout_s,
             attempts=limits.call_attempts,
@@ -107,7 +107,7 @@ class Planner:
             return self._opened
 
 
-def _cap(most: int, price: Price | None) -> int:
+def output_cap(most: int, price: Price | None) -> int:
     """Cap the output: providers refuse a cap above what the model can do."""
     known = None if price is None else price.max_output_tokens
     return most if known is None else min(most, known)

@@ -64,6 +64,11 @@ def bound_tokens(messages: Iterable[Message], model: str) -> int:
     return sum(_bound(message.content, name) + PER_MESSAGE for message in listed)
 
 
+def is_counted_exactly(model: str) -> bool:
+    """Say whether the tokenizer of *model* is known."""
+    return _encoding_name(model) is not None
+
+
 def _bound(text: str, name: str | None) -> int:
     most = len(text.encode("utf-8", "surrogatepass"))
     if name is None:

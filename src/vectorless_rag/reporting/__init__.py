@@ -12,7 +12,7 @@ from vectorless_rag.reporting.facts import Facts
 from vectorless_rag.reporting.page import page
 from vectorless_rag.reporting.writing import write
 from vectorless_rag.settings import Settings
-from vectorless_rag.store import Store
+from vectorless_rag.store import open_store
 from vectorless_rag.units import usd
 
 
@@ -73,7 +73,7 @@ def make_report(settings: Settings, path: Path | None = None) -> Written:
             stands there.
     """
     facts = collect(settings, now=datetime.now(UTC))
-    shelf = Shelf.for_facts(facts, Store(settings.store_dir))
+    shelf = Shelf.for_facts(facts, open_store(settings))
     target = path or settings.data_dir / "report.html"
     size = write(target, page(facts, shelf))
     return Written(path=target, size_bytes=size, trees=shelf.form, facts=facts)

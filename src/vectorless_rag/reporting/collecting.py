@@ -35,7 +35,7 @@ from vectorless_rag.reporting.patches import patches_of
 from vectorless_rag.running import running_code
 from vectorless_rag.runs import Ended, unfinished
 from vectorless_rag.settings import Settings
-from vectorless_rag.store import Store, Stored
+from vectorless_rag.store import Store, Stored, open_store
 from vectorless_rag.tree import count, walk
 from vectorless_rag.units import Sha256
 
@@ -56,7 +56,7 @@ def collect(settings: Settings, *, now: datetime) -> Facts:
         raise VectorlessRagError(
             Code.STORE_UNWRITABLE, f"{settings.data_dir.name}: no such folder"
         )
-    store = Store(settings.store_dir)
+    store = open_store(settings)
     code, patches = _code(settings)
     entries = list(_documents(store, code.configuration, patches))
     documents = [entry for entry in entries if isinstance(entry, DocumentFacts)]

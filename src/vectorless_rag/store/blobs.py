@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from vectorless_rag.canon import sha256
 from vectorless_rag.records import corrupt
-from vectorless_rag.store.disk import Disk
+from vectorless_rag.store.medium import Medium
 from vectorless_rag.units import Sha256
 
 FOLDER = "blobs/sha256"
@@ -23,7 +23,7 @@ class Blobs:
     of them is found, whoever else vouches for it.
     """
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Medium) -> None:
         self._disk = disk
 
     def put(self, data: bytes) -> Sha256:

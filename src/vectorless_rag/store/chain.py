@@ -14,7 +14,7 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.records import STRICT, Digest, corrupt, decode, encode
 from vectorless_rag.store.blobs import SHA256, Blobs
-from vectorless_rag.store.disk import Disk
+from vectorless_rag.store.medium import Medium
 from vectorless_rag.units import Sha256
 
 FOLDER = "activations"
@@ -54,13 +54,13 @@ class Chain:
     The activations of all documents.
 
     Args:
-        disk: The store's folder.
+        disk: What the store lies on.
         blobs: Records are links to blobs.
         now: Tells the time.
     """
 
     def __init__(
-        self, disk: Disk, blobs: Blobs, now: Callable[[], datetime] | None = None
+        self, disk: Medium, blobs: Blobs, now: Callable[[], datetime] | None = None
     ) -> None:
         self._disk = disk
         self._blobs = blobs
@@ -73,8 +73,7 @@ class Chain:
 
     def numbers(self, document: Sha256) -> list[int]:
         """Return the numbers of a document's activations, ascending."""
-        found = map(RECORD.fullmatch, self._disk.names(f"{FOLDER}/{document}"))
-        return sorted(int(name[1]) for name in found if name)
+        return self._disk.numbers(f"{FOLDER}/{document}", "{}.json")
 
     def read(self, document: Sha256, number: int) -> Activation:
         """

@@ -17,6 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.store.medium import numbered
 
 STALE_S = 24 * 60 * 60
 """Age at which a leftover of a crash may be removed: no write takes a day."""
@@ -66,6 +67,19 @@ class Disk:
                 return sorted(path.name for path in self.path(folder).iterdir())
             except (FileNotFoundError, NotADirectoryError):
                 return []
+
+    def numbers(self, folder: str, form: str) -> list[int]:
+        """
+        Return every number whose file is in *folder*, ascending.
+
+        Args:
+            folder: Where numbered files are.
+            form: The name of one with ``{}`` for the number.
+        """
+        found = numbered(self.names(folder), form.partition("/")[0])
+        if "/" not in form:
+            return found
+        return [n for n in found if self.exists(f"{folder}/{form.format(n)}")]
 
     def size(self, name: str) -> int:
         """Return the length of the file *name* in bytes; 0 if there is none."""

@@ -52,7 +52,7 @@ class Promise:
         return not self.broken
 
 
-class _BrokenError(Exception):
+class BrokenError(Exception):
     """A promise that is not kept; the message says how."""
 
 
@@ -84,7 +84,7 @@ def _tried(
     try:
         place.mkdir()
         attempt(place)
-    except _BrokenError as error:
+    except BrokenError as error:
         broken = str(error)
     except TimeoutError:
         broken = "no answer"
@@ -93,9 +93,15 @@ def _tried(
     return Promise(name=name, words=words, broken=broken)
 
 
-def _need(kept: object, broken: str) -> None:
+def need(kept: object, broken: str) -> None:
+    """
+    Go on if it is *kept*.
+
+    Raises:
+        BrokenError: It is *broken*, in these words.
+    """
     if not kept:
-        raise _BrokenError(broken)
+        raise BrokenError(broken)
 
 
 def _link(place: Path) -> None:
@@ -104,11 +110,11 @@ def _link(place: Path) -> None:
     first.chmod(0o444)
     taken.write_bytes(b"taken")
     second.hardlink_to(first)
-    _need(second.samefile(first), "a second name is a copy")
+    need(second.samefile(first), "a second name is a copy")
     with contextlib.suppress(FileExistsError):
         taken.hardlink_to(first)
-        raise _BrokenError("a link took a name that was taken")
-    _need(taken.read_bytes() == b"taken", "a refused link changed the file")
+        raise BrokenError("a link took a name that was taken")
+    need(taken.read_bytes() == b"taken", "a refused link changed the file")
 
 
 def _rename(place: Path) -> None:
@@ -139,7 +145,7 @@ def _rename(place: Path) -> None:
         done.set()
         reader.join()
     whole = {b"%d" % digit * 4096 for digit in range(10)}
-    _need(seen <= whole, "a reader saw no file, or half of one")
+    need(seen <= whole, "a reader saw no file, or half of one")
 
 
 def _sync_file(place: Path) -> None:
@@ -163,8 +169,8 @@ def _lock(place: Path) -> None:
     path.touch()
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _need(_locks(path) == 1, "two processes hold one lock")
-    _need(_locks(path) == 0, "a lock outlives its holder")
+        need(_locks(path) == 1, "two processes hold one lock")
+    need(_locks(path) == 0, "a lock outlives its holder")
 
 
 def _locks(path: Path) -> int:
@@ -175,7 +181,7 @@ def _locks(path: Path) -> int:
 def _case(place: Path) -> None:
     (place / "ab").write_bytes(b"lower")
     (place / "AB").write_bytes(b"upper")
-    _need((place / "ab").read_bytes() == b"lower", "names lose their case")
+    need((place / "ab").read_bytes() == b"lower", "names lose their case")
 
 
 def _names(place: Path) -> None:
@@ -183,14 +189,14 @@ def _names(place: Path) -> None:
     names = {"0" * 64 + "-12345678", "artifact.json", "0"}
     for name in names:
         (place / name).touch()
-    _need({path.name for path in place.iterdir()} == names, "names come back changed")
+    need({path.name for path in place.iterdir()} == names, "names come back changed")
 
 
 def _mode(place: Path) -> None:
     path = place / "file"
     path.touch()
     path.chmod(0o444)
-    _need(path.stat().st_mode & 0o777 == 0o444, "a file cannot be made read-only")  # noqa: PLR2004
+    need(path.stat().st_mode & 0o777 == 0o444, "a file cannot be made read-only")  # noqa: PLR2004
 
 
 _PROMISES: tuple[tuple[str, str, Callable[[Path], None]], ...] = (

@@ -31,8 +31,10 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.records import corrupt, one_line
 from vectorless_rag.store.blobs import SHA256, Blobs
+from vectorless_rag.store.bucket import SCHEME, Address
 from vectorless_rag.store.chain import Chain
 from vectorless_rag.store.disk import Disk
+from vectorless_rag.store.medium import Medium
 from vectorless_rag.units import Sha256
 
 ARTIFACTS = "artifacts"
@@ -91,13 +93,15 @@ class StoreReader:
     message names the file, relative to *root*.
 
     Args:
-        root: The folder.
+        place: The folder, or what else it lies on.
         now: Tells the time of activations.
     """
 
-    def __init__(self, root: Path, now: Callable[[], datetime] | None = None) -> None:
-        self.root = root
-        self.disk = Disk(root)
+    def __init__(
+        self, place: Path | Medium, now: Callable[[], datetime] | None = None
+    ) -> None:
+        self.disk: Medium = Disk(place) if isinstance(place, Path) else place
+        self.root = self.disk.root
         self.blobs = Blobs(self.disk)
         self.chain = Chain(self.disk, self.blobs, now)
 
@@ -155,13 +159,7 @@ class StoreReader:
 
     def generations(self, recipe_hash: Sha256) -> list[int]:
         """Return the numbers of the committed generations of a recipe, ascending."""
-        folder = f"{ARTIFACTS}/{recipe_hash}"
-        numbers = filter(GENERATION.fullmatch, self.disk.names(folder))
-        return sorted(
-            int(number)
-            for number in numbers
-            if self.disk.exists(f"{folder}/{number}/{MANIFEST}")
-        )
+        return self.disk.numbers(f"{ARTIFACTS}/{recipe_hash}", "{}/" + MANIFEST)
 
     def stored(self, recipe_hash: Sha256, generation: int) -> Stored:
         """Return one generation of a recipe."""
@@ -232,7 +230,7 @@ class StoreReader:
 
     def _by_path(self, name: str) -> Iterator[Stored]:
         place = locate(name)
-        if place is None or place[0] != self.root.resolve():
+        if place is None or place[0] != _whole(str(self.root)):
             return
         _, recipe_hash, generation = place
         if generation is None:
@@ -256,14 +254,14 @@ def folder_name(stored: Stored) -> str:
 
 def locate(path: str) -> tuple[Path, Sha256, int | None] | None:
     """
-    Read a path as one inside some store.
+    Read a path, or the address of an object, as one inside some store.
 
     Returns:
         The store's root, the recipe, and the generation, None for a recipe's
         folder; None if the path has another shape. Nothing but links is looked up.
     """
     try:
-        whole = Path(path).resolve()
+        whole = _whole(path)
     except (ValueError, OSError, RuntimeError):
         return None
     for place in (whole, *whole.parents):
@@ -275,3 +273,7 @@ def locate(path: str) -> tuple[Path, Sha256, int | None] | None:
             generation = None if number is None else int(number)
             return place.parents[1], Sha256(place.name), generation
     return None
+
+
+def _whole(path: str) -> Path:
+    return Address(path) if path.startswith(SCHEME) else Path(path).resolve()

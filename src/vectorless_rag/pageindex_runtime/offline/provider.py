@@ -29,7 +29,13 @@ class OfflineProvider:
     Summaries are sentences of that text, titles are its headings, pages are those
     marked in it. The same request always has the same reply, and takes time in
     proportion to the length of the prompt.
+
+    Args:
+        counted_as: The model whose tokens are counted.
     """
+
+    def __init__(self, counted_as: str = MODEL) -> None:
+        self._model = counted_as
 
     async def send(self, request: ProviderRequest) -> ProviderReply:
         """
@@ -40,13 +46,13 @@ class OfflineProvider:
                 no prompt. Nothing was billed.
         """
         text = answer(request.operation, request.messages)
-        head = _head(text, request.max_tokens)
-        prompt = sum(count_tokens(m.content, MODEL) for m in request.messages)
+        head = _head(text, request.max_tokens, self._model)
+        prompt = sum(count_tokens(m.content, self._model) for m in request.messages)
         return ProviderReply(
             text=head,
             finish_reason="stop" if head == text else "length",
             usage=TokenUsage(
-                prompt_tokens=prompt, completion_tokens=count_tokens(head, MODEL)
+                prompt_tokens=prompt, completion_tokens=count_tokens(head, self._model)
             ),
             response_id=_id(request),
         )
@@ -87,14 +93,14 @@ def _rest(operation: str, whole: str, told: str) -> str:
     return json.dumps({"table_of_contents": left}, ensure_ascii=False)
 
 
-def _head(text: str, most: int) -> str:
+def _head(text: str, most: int, model: str) -> str:
     """Cut *text* to *most* tokens, as a provider does at its output limit."""
-    if count_tokens(text, MODEL) <= most:
+    if count_tokens(text, model) <= most:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if count_tokens(text[:middle], MODEL) <= most:
+        if count_tokens(text[:middle], model) <= most:
             low = middle
         else:
             high = middle - 1

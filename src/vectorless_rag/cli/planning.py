@@ -1,0 +1,126 @@
+"""``vectorless-rag plan``: what an ingest would do, asked of nobody."""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from vectorless_rag.attempts import new_run_id
+from vectorless_rag.cli.accounting import ledger_if_there
+from vectorless_rag.cli.ingesting import gravest
+from vectorless_rag.cli.printing import console, print_json
+from vectorless_rag.errors import FAILURES, Code
+from vectorless_rag.estimates import Tally, total
+from vectorless_rag.inputs import expand
+from vectorless_rag.plan import (
+    Allows,
+    DocumentPlan,
+    Funds,
+    funds,
+    plan_document,
+    plan_to_json,
+    sums,
+    without_duplicates,
+)
+from vectorless_rag.running import running_code
+from vectorless_rag.settings import Settings
+from vectorless_rag.source import printable
+from vectorless_rag.units import usd
+
+_WORDS = {
+    Allows.YES: ("enough, in the worst case too", "green"),
+    Allows.LIKELY: (
+        "enough for what is expected; it stops a run that is worse",
+        "cyan",
+    ),
+    Allows.NO: ("not enough", "red"),
+}
+
+
+def plan(
+    arguments: Sequence[str],
+    settings: Settings,
+    *,
+    run_id: str | None,
+    rebuild: bool,
+    as_json: bool,
+) -> int:
+    """
+    Print what ingesting *arguments* would come to; return the exit status.
+
+    Args:
+        arguments: As `vectorless_rag.inputs.expand` reads them.
+        settings: As for the ingest.
+        run_id: Name of a run that would go on.
+        rebuild: As if built again where an artifact is there.
+        as_json: Print one object.
+    """
+    paths = expand(arguments, sys.stdin.buffer)
+    code = running_code(settings)
+
+    def one(path: Path) -> DocumentPlan:
+        return plan_document(path, settings, code, rebuild=rebuild)
+
+    with ThreadPoolExecutor(settings.jobs) as pool:
+        plans = without_duplicates(pool.map(one, paths))
+    today = datetime.now(UTC).date()
+    with ledger_if_there(settings) as ledger:
+        left = funds(settings, ledger, run_id or new_run_id(), today)
+    if as_json:
+        print_json(plan_to_json(plans, settings, left))
+    else:
+        _show(console(), plans, left)
+    return _status(plans, left)
+
+
+def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:
+    found = {p.refused.exit_status for p in plans if p.refused is not None}
+    expected, worst = sums(plans)
+    if left.allow(expected=expected.cost, worst=worst.cost) is Allows.NO:
+        found.add(FAILURES[Code.BUDGET_EXCEEDED].exit_status)
+    return gravest(found)
+
+
+def _show(out: Console, plans: Sequence[DocumentPlan], left: Funds) -> None:
+    for each in plans:
+        out.print(_line(each, left), soft_wrap=True)
+    expected, worst = sums(plans)
+    if len(plans) > 1:
+        built = sum(each.answered is None and each.refused is None for each in plans)
+        out.print(Text(f"{len(plans)} documents, {built} to build"), soft_wrap=True)
+    out.print(Text(f"expected  {_figures(expected)}"), soft_wrap=True)
+    out.print(Text(f"at most   {_figures(worst)}"), soft_wrap=True)
+    words, style = _WORDS[left.allow(expected=expected.cost, worst=worst.cost)]
+    amount = f"budget    ${usd(left.left):f} left of {left.budget}: "
+    out.print(Text.assemble(amount, (words, style)), soft_wrap=True)
+
+
+def _line(each: DocumentPlan, left: Funds) -> Text:
+    name = printable(each.source.name)
+    if each.answered is not None:
+        return Text.assemble((f"{each.answered:<9}", "cyan"), f" {name}")
+    pages = each.page_tokens
+    told = ""
+    if pages is not None:
+        told = f"  {len(pages)} pages, {sum(pages)} tokens"
+        if blank := pages.count(0):
+            told += f", {blank} pages without text"
+    if each.refused is not None:
+        why = f"  {each.refused.code}: {each.refused.message}"
+        return Text.assemble(("refused  ", "red"), f" {name}{told}{why}")
+    expected, worst = total(each.expected), total(each.worst)
+    cost = f"  ({expected.calls} calls, ${usd(expected.cost):f};"
+    cost += f" at most ${usd(min(worst.cost, left.left)):f}"
+    cost += ", where the budget ends it)" if worst.cost > left.left else ")"
+    return Text.assemble((f"{each.route:<9}", "green"), f" {name}{told}", (cost, "dim"))
+
+
+def _figures(tally: Tally) -> str:
+    return (
+        f"{tally.calls} calls, {tally.prompt_tokens} prompt and"
+        f" {tally.completion_tokens} completion tokens, ${usd(tally.cost):f}"
+    )
