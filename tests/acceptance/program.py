@@ -47,9 +47,12 @@ def command(*args: str | Path | bytes) -> list[str | bytes]:
     return [sys.executable, "-c", start, *given]
 
 
-def run(
-    *args: str | Path | bytes, home: Path, timeout_s: int = 120, **more: str
-) -> Done:
+def run(*args: str | Path | bytes, home: Path, **more: str) -> Done:
+    """Run the program in *home* and wait for it, for two minutes."""
+    return run_long(120, *args, home=home, **more)
+
+
+def run_long(wait_s: int, *args: str | Path | bytes, home: Path, **more: str) -> Done:
     """Run the program in *home* and wait for it."""
     done = subprocess.run(
         command(*args),
@@ -57,7 +60,7 @@ def run(
         env=environment(home, **more),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=timeout_s,
+        timeout=wait_s,
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

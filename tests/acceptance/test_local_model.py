@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.program import run
+from acceptance.program import run, run_long
 from pdfs import pdf
 from vectorless_rag.errors import Code
 
@@ -104,9 +104,9 @@ def test_a_small_model_builds_a_tree_or_fails_in_words(
     """
     pages = [page(number, fruit) for number, fruit in enumerate(FRUIT, 1)]
     paper = pdf(tmp_path / "fruit.pdf", pages)
-    done = run(
-        "ingest", paper, "--json", "--mode", mode, "--model", "openai/smollm2",
-        "--api-base", server, "--allow-unpriced", home=tmp_path, timeout_s=1800,
+    done = run_long(
+        1800, "ingest", paper, "--json", "--mode", mode, "--model", "openai/smollm2",
+        "--api-base", server, "--allow-unpriced", home=tmp_path,
         OPENAI_API_KEY="none", VECTORLESS_RAG_CONCURRENCY="1",
         VECTORLESS_RAG_CALL_TIMEOUT_S="900", VECTORLESS_RAG_MAX_OUTPUT_TOKENS="512",
     )  # fmt: skip
