@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from toy_drift import CASES, NEW, NEXT, make_root
-from vectorless_rag.errors import VectorlessRagError
+from toy_upstream import copy_series
+from vectorless_rag.upstream.__main__ import main
 from vectorless_rag.upstream.drift import report
 from vectorless_rag.upstream.landing import Landing, Text
 from vectorless_rag.upstream.places import source_sha256
@@ -253,10 +254,16 @@ def test_verdicts_weigh_behaviour_first(
     assert verdict == judge(row)
 
 
-def test_drift_needs_the_proofs(tmp_path: Path) -> None:
-    """An installed package holds the series, but no tests."""
-    root = make_root(tmp_path / "root", tmp_path)
+@pytest.mark.parametrize("verb", ["drift --to", "upgrade"])
+def test_drift_needs_the_proofs(
+    verb: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An installed package holds the series, but no tests; nothing is looked up."""
+    root = copy_series(tmp_path / "root", tmp_path_factory.getbasetemp())
     (root / "tests").rename(root / "elsewhere")
 
-    with pytest.raises(VectorlessRagError, match="in source trees only"):
-        report(root, look_up(root, NEXT))
+    assert 10 == main(["--root", str(root), *verb.split(), "9.9"])
+    assert "is in source trees only" in capsys.readouterr().err

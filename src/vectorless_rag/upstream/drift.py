@@ -69,6 +69,17 @@ def reports(
         yield from pool.map(lambda release: report(root, release, tell=tell), releases)
 
 
+def require_proofs(root: Path) -> None:
+    """
+    Refuse an installation that has no proofs to run.
+
+    Raises:
+        VectorlessRagError: ``upstream_unavailable``.
+    """
+    if not (root / PROOFS).is_dir():
+        raise unavailable(f"drift runs proofs, and {PROOFS} is in source trees only")
+
+
 def report(
     root: Path,
     release: Release,
@@ -86,9 +97,8 @@ def report(
         keep: Folder, not there yet, that takes the scratch repository as it stands
             in the end: what landed is committed on the release.
     """
+    require_proofs(root)
     pin, series, _ = read_locked(root)
-    if not (root / PROOFS).is_dir():
-        raise unavailable(f"drift runs proofs, and {PROOFS} is in source trees only")
     with (
         tempfile.TemporaryDirectory(prefix="drift-") as name,
         unpatched(root, pin) as old,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vectorless_rag.upstream.drift import quiet, report, reports
+from vectorless_rag.upstream.drift import quiet, report, reports, require_proofs
 from vectorless_rag.upstream.drift_text import matrix, row_lines, summary, to_json
 from vectorless_rag.upstream.releases import between, look_up, read_releases
 from vectorless_rag.upstream.upgrade import STEPS, edit, upgrade
@@ -42,6 +42,8 @@ def drift(
     Raises:
         VectorlessRagError: as `vectorless_rag.upstream.drift.reports`.
     """
+    # Before a release is looked up: an installed package is not to be written to.
+    require_proofs(root)
     if wanted is not None:
         found = _survey(root, wanted, jobs=jobs)
     else:
@@ -91,6 +93,7 @@ def _drift(arguments: argparse.Namespace) -> int:
 
 def _upgrade(arguments: argparse.Namespace) -> int:
     root = arguments.root
+    require_proofs(root)
     dest = arguments.repository or root / SHELL
     found = upgrade(root, look_up(root, arguments.version), dest, tell=_tell)
     _summarise(found)

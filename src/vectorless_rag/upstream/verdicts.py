@@ -13,6 +13,9 @@ from vectorless_rag.upstream.proofs import Outcome
 from vectorless_rag.upstream.proofs import Verdict as Proved
 from vectorless_rag.upstream.releases import Release
 
+# One cause mostly fails many proofs.
+_TOLD = 3
+
 
 class Verdict(StrEnum):
     """What a maintainer has to do with a patch."""
@@ -157,7 +160,11 @@ class Row:
         yield from (f"waits for {number}" for number in self.blocked_by)
         if self.verdict is not Verdict.RETIRE and self.overtaken:
             yield f"passes without it: {', '.join(self.overtaken)}"
-        yield from self._failures()
+        if self.verdict is not Verdict.BLOCKED:
+            failures = list(self._failures())
+            yield from failures[:_TOLD]
+            if (more := len(failures) - _TOLD) > 0:
+                yield f"and {more} more"
         if self.due:
             when = drop_when(self.patch)
             yield f"Drop-When is met: {when.text if when else ''}"
