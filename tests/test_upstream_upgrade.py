@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import REPOSITORY
-from published import faults
+from published import faults, validator
 from toy_drift import add_release
 from toy_upstream import CORE, FILES, STRICT, copy_series
 from vectorless_rag import cli
@@ -207,6 +207,16 @@ def test_the_matrix_is_about_this_series() -> None:
     page = (REPOSITORY / "docs" / "drift.md").read_text(encoding="utf-8")
 
     assert stamp(REPOSITORY, read_releases(REPOSITORY)) in page
+
+
+def test_the_documented_object_fits_its_schema() -> None:
+    """What docs/upgrading.md shows is what a program gets; another field is refused."""
+    page = (REPOSITORY / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    body = page.partition("<!-- example: upstream-drift-1 -->\n```json\n")[2]
+    shown = json.loads(body.partition("```")[0])
+
+    assert [] == faults("upstream-drift-1", shown)
+    assert not validator("upstream-drift-1").is_valid({**shown, "colour": "red"})
 
 
 @pytest.mark.parametrize(
