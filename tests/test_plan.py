@@ -2,6 +2,11 @@
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -9,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from conftest import REPOSITORY
 from pdfs import encrypted, pdf
 from published import faults
 from strategies_ledger import attempt
+from test_process import wait_until_gone
 from vectorless_rag import cli
 from vectorless_rag.errors import Code
 from vectorless_rag.estimates import Estimate, Tally
@@ -23,6 +30,7 @@ from vectorless_rag.units import NanoUsd
 from vectorless_rag.wire import Answer
 
 MODEL = "openai/gpt-4o-mini"
+RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 TODAY = date(2026, 11, 30)
 
 LONG = "\n".join(["a page of words that is long"] * 33)
@@ -133,6 +141,37 @@ def test_every_input_is_accounted_for(
     assert "yes" == plan["budget"]["allows"]
     assert not (tmp_path / "data").exists()
     assert one.exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_every_rehearsal(tmp_path: Path, sample: Path) -> None:
+    """Those at work are stopped, and the others are not begun."""
+    for number in range(50):
+        (tmp_path / f"{number}.pdf").write_bytes(sample.read_bytes() + b"%d" % number)
+    program = subprocess.Popen(
+        [sys.executable, "-c", RUN, "plan", str(tmp_path), "--jobs", "2"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    children: list[int] = []
+    while len(children) < 2:
+        assert program.poll() is None
+        time.sleep(0.02)
+        children = children_of(program.pid)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=60)
+
+    assert (130, b"") == (program.returncode, out)
+    assert b"vectorless-rag: interrupted\n" == err
+    for child in children:
+        wait_until_gone(child)
+
+
+def children_of(pid: int) -> list[int]:
+    """Started by whichever of its threads."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in tasks for child in path.read_text("ascii").split()]
 
 
 def test_people_are_told_in_lines(
@@ -281,7 +320,7 @@ def test_an_estimate_of_a_child_is_not_believed(raw: dict[str, Any]) -> None:
 
 def test_the_example_in_the_docs_fits_its_schema() -> None:
     """A reader of docs/planning.md sees what is printed."""
-    page = (Path(__file__).parents[1] / "docs" / "planning.md").read_text("utf-8")
+    page = (REPOSITORY / "docs" / "planning.md").read_text("utf-8")
     body = page.split("<!-- example: plan-1 -->\n```json\n")[1].split("```")[0]
     example = json.loads(body)
 
