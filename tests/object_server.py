@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from vectorless_rag.store import Access, Bucket
+
 SECRET = "CANARY-of-the-bucket"  # noqa: S105
 VARIABLES = {
     "AWS_ACCESS_KEY_ID": "somebody",
@@ -51,6 +53,12 @@ def make_bucket(endpoint: str, name: str) -> str:
     assert 200 == connection.getresponse().status
     connection.close()
     return f"s3://{name}"
+
+
+def opened(url: str, endpoint: str, folder: Path) -> Bucket:
+    """The bucket at *url*, with its locks below *folder*."""
+    access = Access(endpoint=endpoint, variables=VARIABLES)
+    return Bucket(url, access, folder / "locks")
 
 
 @contextmanager

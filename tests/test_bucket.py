@@ -18,6 +18,7 @@ from object_server import (
     forgetful,
     make_bucket,
     object_server,
+    opened,
     without_conditions,
 )
 from pdfs import pdf
@@ -29,7 +30,6 @@ from vectorless_rag.audit import Verdict, verify_store
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.store import (
-    Access,
     Bucket,
     Outcome,
     Published,
@@ -59,11 +59,6 @@ def endpoint() -> Iterator[str]:
 def url(endpoint: str) -> str:
     """A prefix of a fresh bucket."""
     return make_bucket(endpoint, f"bucket-{os.getpid()}-{next(_numbers)}") + "/a/b"
-
-
-def opened(url: str, endpoint: str, folder: Path) -> Bucket:
-    access = Access(endpoint=endpoint, variables=VARIABLES)
-    return Bucket(url, access, folder / "locks")
 
 
 @pytest.fixture
@@ -165,7 +160,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from strategies_tree import sample_artifact, sample_provenance, sample_run
-from test_bucket import opened
+from object_server import opened
 from vectorless_rag.store import Store
 
 url, endpoint, folder, me = sys.argv[1:]

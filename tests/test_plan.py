@@ -2,6 +2,11 @@
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -9,24 +14,34 @@ from typing import Any
 
 import pytest
 
+from conftest import REPOSITORY
 from pdfs import encrypted, pdf
 from published import faults
 from strategies_ledger import attempt
+from test_process import wait_until_gone
 from vectorless_rag import cli
 from vectorless_rag.errors import Code
 from vectorless_rag.estimates import Estimate, Tally
 from vectorless_rag.ledger.book import Ledger
-from vectorless_rag.ledger.types import Hold, day_budget, run_budget
+from vectorless_rag.ledger.types import Hold, TokenUsage, day_budget, run_budget
+from vectorless_rag.pageindex_runtime.rehearsal import (
+    REASONING_TOKENS,
+    RehearsedAccount,
+)
 from vectorless_rag.plan import Allows, Funds, funds
 from vectorless_rag.settings import Settings
 from vectorless_rag.units import NanoUsd
 from vectorless_rag.wire import Answer
 
 MODEL = "openai/gpt-4o-mini"
+RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 TODAY = date(2026, 11, 30)
 
 LONG = "\n".join(["a page of words that is long"] * 33)
 """A page above the length of its summary."""
+
+FRUIT = [f"{n} {title}\n{LONG}" for n, title in enumerate(("Apples", "Pears"), 1)]
+"""Two pages with a section each."""
 
 
 def planned(
@@ -40,37 +55,61 @@ def planned(
     return found
 
 
+def rehearsed(
+    tmp_path: Path, document: Path, capsys: pytest.CaptureFixture[str]
+) -> dict[str, Any]:
+    """
+    Plan a document, ingest it with the offline model, and compare every figure.
+
+    Returns:
+        What was planned.
+    """
+    planned_: dict[str, Any] = planned(str(document), capsys=capsys)["documents"][0]
+    assert not (tmp_path / "data").exists()
+    assert 0 == cli.main(["ingest", str(document), "--json"])
+    result = json.loads(capsys.readouterr().out)
+    with closing(Ledger.open(f"sqlite:///{tmp_path}/data/ledger.sqlite3")) as ledger:
+        calls = {row.key: row.calls for row in ledger.report()}
+
+    assert (result["usage"], result["recipe_hash"], calls) == (
+        planned_["expected"],
+        planned_["recipe_hash"],
+        planned_["calls_by_operation"],
+    )
+    again = planned(str(document), capsys=capsys)["documents"][0]
+    assert ("stored", result["artifact_id"]) == (
+        again["answered"],
+        again["artifact_id"],
+    )
+    assert 0 == again["worst"]["calls"] == again["expected"]["calls"]
+    return planned_
+
+
 def test_a_free_plan_is_what_the_run_then_does(
-    tmp_path: Path, sample: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
     The offline model rehearses itself: every figure of the run is known before.
 
     After it the document is answered, and nothing was kept in between.
     """
-    plan = planned(str(sample), capsys=capsys)
-    assert not (tmp_path / "data").exists()
-    assert 0 == cli.main(["ingest", str(sample), "--json"])
-    result = json.loads(capsys.readouterr().out)
+    plan = rehearsed(tmp_path, pdf(tmp_path / "fruit.pdf", FRUIT), capsys)
 
-    document = plan["documents"][0]
-    assert result["usage"] == document["expected"]
-    assert result["recipe_hash"] == document["recipe_hash"]
-    assert (21, 21, "flash", None) == tuple(
-        document[key] for key in ("pages", "pages_with_text", "route", "refused")
+    assert (2, 2, "standard", None) == tuple(
+        plan[key] for key in ("pages", "pages_with_text", "route", "refused")
     )
-    with closing(Ledger.open(f"sqlite:///{tmp_path}/data/ledger.sqlite3")) as ledger:
-        calls = {row.key: row.calls for row in ledger.report()}
-    assert calls == document["calls_by_operation"]
 
-    again = planned(str(sample), capsys=capsys)["documents"][0]
-    assert "stored" == again["answered"]
-    assert result["artifact_id"] == again["artifact_id"]
-    assert 0 == again["worst"]["calls"] == again["expected"]["calls"]
-    assert (
-        "flash"
-        == planned(str(sample), "--rebuild", capsys=capsys)["documents"][0]["route"]
-    )
+
+@pytest.mark.slow
+def test_a_plan_of_flash_is_what_the_run_then_does(
+    tmp_path: Path, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same holds where the layout shows the sections; built again, it is built."""
+    plan = rehearsed(tmp_path, sample, capsys)
+    again = planned(str(sample), "--rebuild", capsys=capsys)["documents"][0]
+
+    assert "flash" == plan["route"] == again["route"]
+    assert plan["expected"] == again["expected"]
 
 
 def test_every_input_is_accounted_for(
@@ -79,9 +118,10 @@ def test_every_input_is_accounted_for(
     """Built, the same twice, refused and why; no key is needed, nothing is kept."""
     one = pdf(tmp_path / "one.pdf", [LONG])
     pdf(tmp_path / "twin.pdf", [LONG])
+    pdf(tmp_path / "fruit.pdf", FRUIT)
     pdf(tmp_path / "blank.pdf", ["", ""])
     encrypted(tmp_path / "locked.pdf", user="secret")
-    names = ["one.pdf", "twin.pdf", "blank.pdf", "locked.pdf", "gone.pdf"]
+    names = ["one.pdf", "twin.pdf", "fruit.pdf", "blank.pdf", "locked.pdf", "gone.pdf"]
     lines = "\n".join(str(tmp_path / name) for name in names)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
 
@@ -94,20 +134,57 @@ def test_every_input_is_accounted_for(
     assert [
         ("shortcut", None, None),
         ("shortcut", "duplicate", None),
+        ("standard", None, None),
         (None, None, Code.SOURCE_NO_TEXT),
         (None, None, Code.SOURCE_ENCRYPTED),
         (None, None, Code.SOURCE_UNREADABLE),
     ] == found
-    assert (1, 1, 3) == tuple(
+    assert (2, 1, 3) == tuple(
         plan["totals"][key] for key in ("to_build", "answered", "refused")
     )
-    assert [0, 0] == plan["documents"][2]["page_tokens"]
+    assert [0, 0] == plan["documents"][3]["page_tokens"]
     document = plan["documents"][0]
     assert {"summary_leaf": 1} == document["calls_by_operation"]
-    assert document["expected"] == plan["totals"]["expected"]
-    assert "yes" == plan["budget"]["allows"]
+    fruit, total = plan["documents"][2]["expected"], plan["totals"]["expected"]
+    assert total["calls"] == fruit["calls"] + 1
+    # Six answers begin with what the model thinks.
+    assert 6 * REASONING_TOKENS < fruit["completion_tokens"]
+    # The worst case of the standard route is far above any budget.
+    assert "likely" == plan["budget"]["allows"]
+    assert "1" == plan["totals"]["worst"]["within_budget_usd"]
     assert not (tmp_path / "data").exists()
     assert one.exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_every_rehearsal(tmp_path: Path, sample: Path) -> None:
+    """Those at work are stopped, and the others are not begun."""
+    for number in range(50):
+        (tmp_path / f"{number}.pdf").write_bytes(sample.read_bytes() + b"%d" % number)
+    program = subprocess.Popen(
+        [sys.executable, "-c", RUN, "plan", str(tmp_path), "--jobs", "2"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    children: list[int] = []
+    while len(children) < 2:
+        assert program.poll() is None
+        time.sleep(0.02)
+        children = children_of(program.pid)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=60)
+
+    assert (130, b"") == (program.returncode, out)
+    assert b"vectorless-rag: interrupted\n" == err
+    for child in children:
+        wait_until_gone(child)
+
+
+def children_of(pid: int) -> list[int]:
+    """Started by whichever of its threads."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in tasks for child in path.read_text("ascii").split()]
 
 
 def test_people_are_told_in_lines(
@@ -115,18 +192,20 @@ def test_people_are_told_in_lines(
 ) -> None:
     """One line a document, then the sums, then whether the budget is enough."""
     one = pdf(tmp_path / "one.pdf", [LONG])
-    (tmp_path / "no.pdf").write_bytes(b"no PDF")
+    twin = pdf(tmp_path / "twin.pdf", [LONG])
+    blank = pdf(tmp_path / "blank.pdf", ["", ""])
 
-    said = ["plan", str(one), str(tmp_path / "no.pdf"), "--model", MODEL]
+    said = ["plan", *map(str, (one, twin, blank)), "--model", MODEL]
     assert 3 == cli.main(said)
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("shortcut  one.pdf  1 pages, ")
     assert "(1 calls, $0.000" in out[0]
-    assert out[1].startswith("refused   no.pdf  source_unreadable: ")
-    assert "2 documents, 1 to build" == out[2]
-    assert out[3].startswith("expected  1 calls, ")
-    assert out[4].startswith("at most   3 calls, ")
-    assert out[5].endswith(": enough, in the worst case too")
+    assert "duplicate twin.pdf" == out[1]
+    assert out[2].startswith("refused   blank.pdf  2 pages, 0 tokens, 2 pages without")
+    assert "3 documents, 1 to build" == out[3]
+    assert out[4].startswith("expected  1 calls, ")
+    assert out[5].startswith("at most   3 calls, ")
+    assert out[6].endswith(": enough, in the worst case too")
 
     # What no budget allows has the status of a run that it would stop.
     assert 4 == cli.main(["plan", str(one), "--model", MODEL, "--budget-usd", "0"])
@@ -207,6 +286,27 @@ def test_a_budget_allows_to_the_last_nano_dollar(
     assert allows == left.allow(expected=NanoUsd(expected), worst=NanoUsd(worst))
 
 
+def test_what_is_not_billed_is_not_expected() -> None:
+    """Only what was settled is summed up."""
+    account, budget = RehearsedAccount(), run_budget("rehearsal")
+    for name in ("a:1", "b:1", "c:1", "d:1"):
+        account.reserve(_hold(name, 9, budget))
+    account.void("a:1", "rate_limit", None)
+    account.unknown("b:1", "timeout", None)
+    account.replay(_hold("e:1", 9, budget))
+    usage = TokenUsage(prompt_tokens=5, completion_tokens=2)
+    for name in ("c:1", "d:1"):
+        account.settle(name, NanoUsd(7), usage, None, "stop")
+
+    (tally,) = account.tallies
+    assert (2, 10, 4, 14) == (
+        tally.calls,
+        tally.prompt_tokens,
+        tally.completion_tokens,
+        tally.cost,
+    )
+
+
 def test_an_estimate_survives_the_wire() -> None:
     """With a failure beside it, too."""
     tally = Tally(
@@ -256,7 +356,7 @@ def test_an_estimate_of_a_child_is_not_believed(raw: dict[str, Any]) -> None:
 
 def test_the_example_in_the_docs_fits_its_schema() -> None:
     """A reader of docs/planning.md sees what is printed."""
-    page = (Path(__file__).parents[1] / "docs" / "planning.md").read_text("utf-8")
+    page = (REPOSITORY / "docs" / "planning.md").read_text("utf-8")
     body = page.split("<!-- example: plan-1 -->\n```json\n")[1].split("```")[0]
     example = json.loads(body)
 

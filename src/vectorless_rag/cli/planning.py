@@ -1,6 +1,7 @@
 """``vectorless-rag plan``: what an ingest would do, asked of nobody."""
 
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from vectorless_rag.attempts import new_run_id
 from vectorless_rag.cli.accounting import ledger_if_there
 from vectorless_rag.cli.ingesting import gravest
 from vectorless_rag.cli.printing import console, print_json
-from vectorless_rag.errors import FAILURES, Code
+from vectorless_rag.errors import FAILURES, Code, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
 from vectorless_rag.inputs import expand
 from vectorless_rag.plan import (
@@ -26,7 +27,7 @@ from vectorless_rag.plan import (
     sums,
     without_duplicates,
 )
-from vectorless_rag.running import running_code
+from vectorless_rag.running import RunningCode, running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
 from vectorless_rag.units import usd
@@ -62,11 +63,7 @@ def plan(
     paths = expand(arguments, sys.stdin.buffer)
     code = running_code(settings)
 
-    def one(path: Path) -> DocumentPlan:
-        return plan_document(path, settings, code, rebuild=rebuild)
-
-    with ThreadPoolExecutor(settings.jobs) as pool:
-        plans = without_duplicates(pool.map(one, paths))
+    plans = without_duplicates(_each(paths, settings, code, rebuild=rebuild))
     today = datetime.now(UTC).date()
     with ledger_if_there(settings) as ledger:
         left = funds(settings, ledger, run_id or new_run_id(), today)
@@ -75,6 +72,27 @@ def plan(
     else:
         _show(console(), plans, left)
     return _status(plans, left)
+
+
+def _each(
+    paths: Sequence[Path], settings: Settings, code: RunningCode, *, rebuild: bool
+) -> list[DocumentPlan]:
+    """Plan as many at a time as would be built; an interrupt ends all of them."""
+    stopped = threading.Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise VectorlessRagError(Code.CANCELLED)
+
+    def one(path: Path) -> DocumentPlan:
+        return plan_document(path, settings, code, rebuild=rebuild, check=check)
+
+    with ThreadPoolExecutor(settings.jobs) as pool:
+        try:
+            return list(pool.map(one, paths))
+        except BaseException:
+            stopped.set()
+            raise
 
 
 def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:

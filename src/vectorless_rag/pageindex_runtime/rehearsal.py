@@ -152,7 +152,7 @@ def rehearse(
                 policy=policy,
                 account=account,
                 prices=prices,
-                offline=stand_in,
+                offline=OfflineProvider(),
                 remote=lambda: stand_in,
             ) as caller,
             use(caller),
