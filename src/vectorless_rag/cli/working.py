@@ -8,8 +8,12 @@ import uuid
 from contextlib import ExitStack, closing
 from types import FrameType
 
+from vectorless_rag import events
+from vectorless_rag.engine.answering import Answers, answering
 from vectorless_rag.engine.dbos_engine import DbosHands, DbosQueue
+from vectorless_rag.engine.figures import prometheus
 from vectorless_rag.engine.places import worker_place
+from vectorless_rag.engine.telemetry import Telemetry
 from vectorless_rag.engine.versions import version_of
 from vectorless_rag.engine.worker import Worker
 from vectorless_rag.ledger.board import Board
@@ -19,6 +23,8 @@ from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
 
 _INTERRUPTED = 130
+
+log = events.logger()
 
 
 def work(settings: Settings, *, until_idle: bool) -> int:
@@ -42,9 +48,31 @@ def work(settings: Settings, *, until_idle: bool) -> int:
         worker = Worker(
             settings=settings, row=row, board=board, queue=queue, hands=hands
         )
+        _watched(worker, stack)
         _obey_signals(worker)
         worker.run(until_idle=until_idle)
     return 0
+
+
+def _watched(worker: Worker, stack: ExitStack) -> None:
+    """Let others see how it does, where the settings say so."""
+    settings = worker.settings
+    if settings.otel:
+        telemetry = Telemetry(
+            worker_id=worker.row.worker_id,
+            version=worker.row.version,
+            read=worker.figures,
+        )
+        stack.callback(telemetry.close)
+        worker.on_end = telemetry.ended
+    if settings.listen is not None:
+        answers = Answers(
+            healthy=lambda: worker.is_healthy,
+            ready=lambda: worker.is_ready,
+            metrics=lambda: prometheus(worker.figures()),
+        )
+        port = stack.enter_context(answering(settings.listen, answers))
+        log.info("worker_listens", port=port)
 
 
 def _row(settings: Settings) -> WorkerRow:

@@ -6,6 +6,7 @@ turn, the job is in one state afterwards: ended, or queued for its next turn.
 """
 
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import TypeVar
 
 from vectorless_rag import events
 from vectorless_rag.engine import turns
+from vectorless_rag.engine.figures import Ended
 from vectorless_rag.engine.port import Queue
 from vectorless_rag.engine.running import Running, Stop
 from vectorless_rag.engine.submission import path_of
@@ -56,6 +58,7 @@ class Builder:
         board: Where jobs are recorded.
         queue: Where a job is queued for its next turn.
         running: What is being built here, for others to stop.
+        on_end: Is told of every turn that was carried out, on its thread.
         draining: Set when nothing is begun any more.
         ending: Set when nothing is waited for any more.
     """
@@ -65,6 +68,7 @@ class Builder:
     board: Board
     queue: Queue
     running: Running
+    on_end: Callable[[Ended], None]
     draining: threading.Event
     ending: threading.Event
 
@@ -114,15 +118,26 @@ class Builder:
             "job_begun", recipe=job.recipe_hash, attempt=attempt, turn=job.turn,
             tries=job.tries, owner=job.owner, model=job.model, run=job.run_id,
         )  # fmt: skip
+        began_ns = time.time_ns()
         with self.running.of(attempt, job) as here:
             result = self._result(job, attempt, here.check)
-            word = self._end(job, attempt, here.why, result)
-        log.info(
-            "job_ended", recipe=job.recipe_hash, attempt=attempt, how=word,
+            how = self._end(job, attempt, here.why, result)
+        ended = Ended(
+            job=job,
+            attempt_id=attempt,
+            how=how,
             code=result.failure.code.value if result.failure is not None else None,
+            spend=result.spend,
+            began_ns=began_ns,
+            ended_ns=time.time_ns(),
+        )
+        log.info(
+            "job_ended", recipe=job.recipe_hash, attempt=attempt, how=how,
+            code=ended.code, wall_ms=int(ended.seconds * 1000),
             **result.spend.to_json(),
         )  # fmt: skip
-        return word
+        self.on_end(ended)
+        return how
 
     def _result(
         self, job: JobRow, attempt: str, check: Callable[[], None]

@@ -145,6 +145,8 @@ class DbosHands:
                     # The default is pickle: to write to its tables would be to run
                     # code in every worker.
                     "serializer": dbos.DBOSPortableJSONSerializer(),
+                    # A thread each needs one at its end; the default is 20.
+                    "sys_db_pool_size": self._slots + 4,
                     "enable_otlp": False,
                     "run_migrations": False,
                     "log_level": "WARNING",

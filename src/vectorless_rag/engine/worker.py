@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from vectorless_rag import events
 from vectorless_rag.engine.building import AWAY, Builder
+from vectorless_rag.engine.figures import Counts, Ended, Figure, figures
 from vectorless_rag.engine.port import Hands, Queue
 from vectorless_rag.engine.rescue import Rescue
 from vectorless_rag.engine.running import Running, Stop
@@ -24,6 +25,14 @@ TICK_S = 0.5
 """How often a worker looks for what was cancelled, in seconds."""
 
 log = events.logger()
+
+
+# So long it may be at one step, the database's own patience included.
+_STUCK_S = 120.0
+
+
+def _ignore(_ended: Ended) -> None:
+    """Tell nobody."""
 
 
 @dataclass(kw_only=True)
@@ -45,6 +54,12 @@ class Worker:
     queue: Queue
     hands: Hands
 
+    on_end: Callable[[Ended], None] = _ignore
+    """Is told of every turn that was carried out, on the turn's thread."""
+
+    counts: Counts = field(default_factory=Counts)
+    """What it has done."""
+
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set to have it end, after what it is at."""
 
@@ -57,7 +72,9 @@ class Worker:
     away: Code | None = None
     """Why its database cannot be reached now; None: it can."""
 
-    ticked: float = 0
+    began: bool = False
+
+    ticked: float = field(default_factory=time.monotonic)
     """When it last went round, in seconds of `time.monotonic`."""
 
     def __post_init__(self) -> None:
@@ -70,12 +87,32 @@ class Worker:
             board=self.board,
             queue=self.queue,
             running=self.running,
+            on_end=self._ended,
             draining=self.draining,
             ending=self.hurry,
         )
         self.rescue = Rescue(
             settings=self.settings, me=self.row, board=self.board, queue=self.queue
         )
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it still goes round."""
+        return time.monotonic() - self.ticked < _STUCK_S
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes jobs: it has begun, reaches its database, and goes on."""
+        return self.began and self.away is None and not self.stopping.is_set()
+
+    def figures(self) -> list[Figure]:
+        """Count the fleet and this worker."""
+        url = self.settings.effective_ledger_url
+        return figures(url, self.counts, len(self.running))
+
+    def _ended(self, ended: Ended) -> None:
+        self.counts.add(ended)
+        self.on_end(ended)
 
     def run(self, *, until_idle: bool) -> None:
         """
@@ -91,6 +128,7 @@ class Worker:
         self.board.enter(self.row)
         log.info("worker_began", worker=self.row.worker_id, version=self.row.version)
         self.hands.start(self.builder.work)
+        self.began = True
         try:
             self._go_round(until_idle=until_idle)
             self._drain()

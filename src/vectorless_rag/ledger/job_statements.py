@@ -152,6 +152,21 @@ HELD_BY: Final = (
     .order_by(jobs.c.recipe_hash)
 )
 
+RELEASE_CANCELLED: Final = (
+    update(jobs)
+    .where(
+        jobs.c.worker_id == _worker, jobs.c.state == _RUNNING, jobs.c.cancelling == 1
+    )
+    .values(
+        state=JobState.CANCELLED.value,
+        worker_id=None,
+        cancelling=0,
+        code="cancelled",
+        detail="",
+        ended_us=_now,
+    )
+)
+
 RELEASE: Final = (
     update(jobs)
     .where(jobs.c.worker_id == _worker, jobs.c.state == _RUNNING)

@@ -197,6 +197,8 @@ def held(transaction: Transaction, worker: str) -> list[Held]:
 def release(transaction: Transaction, worker: str, now: int) -> list[Held]:
     """Queue what a dead worker was at, each in its turn; return what it was."""
     left = held(transaction, worker)
+    # Nobody is left to obey.
+    transaction.count(sql.RELEASE_CANCELLED, worker=worker, now=now)
     transaction.count(sql.RELEASE, worker=worker, now=now)
     return left
 
