@@ -22,6 +22,7 @@ QUEUE = "documents"
 WORKFLOW = "build"
 
 _POLL_S = 0.5
+_TAKE_S = 10.0
 _AT_ONCE = 500
 _GOING_ON = ["ENQUEUED", "PENDING", "DELAYED"]
 
@@ -129,6 +130,8 @@ class DbosHands:
         self._slots = slots
         self._per_owner = per_owner
         self._dbos: Any = None
+        self._polled = threading.Condition()
+        self._bound_to: int | None = None
 
     def start(self, work: Work) -> None:
         """Begin to be handed turns, each on a thread that lives as long as this."""
@@ -170,8 +173,14 @@ class DbosHands:
             self._dbos._listening_queues = [QUEUE]  # noqa: SLF001
 
     def take(self, slots: int) -> None:
-        """Be handed turns as long as fewer than *slots* are being carried out."""
-        self._slots = slots
+        """
+        Be handed turns as long as fewer than *slots* are being carried out.
+
+        It waits until that holds: a poll that has begun takes as many as before.
+        """
+        with self._polled:
+            self._slots = slots
+            self._polled.wait_for(lambda: self._bound_to == slots, _TAKE_S)
 
     def stop(self) -> None:
         """Let go of the database; nothing is handed out any more."""
@@ -193,7 +202,10 @@ class DbosHands:
         def get_queue(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             queue = read(*args, **kwargs)
             if queue is not None:
-                queue._worker_concurrency = self._slots  # noqa: SLF001
+                with self._polled:
+                    queue._worker_concurrency = self._slots  # noqa: SLF001
+                    self._bound_to = self._slots
+                    self._polled.notify_all()
             return queue
 
         tables.get_queue = get_queue
