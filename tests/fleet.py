@@ -240,7 +240,7 @@ def main(home: Path, kind: str, count: int, workers: int, kills: int) -> Fleet:
 
 if __name__ == "__main__":
     began = time.monotonic()
-    done = main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6]))
+    done = main(Path(sys.argv[1]).absolute(), sys.argv[2], *map(int, sys.argv[3:6]))
     killed = ", ".join(f"{number} x {what}" for what, number in done.killed.items())
     took = time.monotonic() - began
     sys.stdout.write(f"killed: {killed}; every document built once, {took:.0f} s\n")

@@ -5,8 +5,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_stand_in import Listed
 from strategies_jobs import OPTIONS, RECIPE, VERSION, claim, job, there, worker
 from strategies_ledger import Clock, attempt
 from strategies_tree import sample_recipe
 from vectorless_rag.engine import places, rescue, turns
 from vectorless_rag.engine.places import is_gone, worker_place
-from vectorless_rag.engine.port import Turn
 from vectorless_rag.engine.rescue import Rescue
 from vectorless_rag.engine.running import Running, Stop
 from vectorless_rag.engine.submission import address_of, path_of
@@ -40,36 +40,6 @@ from vectorless_rag.ledger.types import Outcome
 from vectorless_rag.recipe import RESULT_SETTINGS, Configuration
 from vectorless_rag.settings import Settings
 from vectorless_rag.units import Sha256
-
-
-@dataclass
-class Listed:
-    """A queue that keeps a list."""
-
-    turns: dict[str, Turn] = field(default_factory=dict)
-    holders: dict[str, str] = field(default_factory=dict)
-
-    def enqueue(self, turn: Turn) -> None:
-        self.turns.setdefault(turn.turn_id, turn)
-
-    def cancel(self, turn_ids: Sequence[str]) -> None:
-        for turn_id in turn_ids:
-            self.turns.pop(turn_id, None)
-            self.holders.pop(turn_id, None)
-
-    def lost(self, turn_ids: Sequence[str], alive: Collection[str]) -> set[str]:
-        return {
-            turn_id
-            for turn_id in turn_ids
-            if turn_id not in self.turns
-            or self.holders.get(turn_id, next(iter(alive))) not in alive
-        }
-
-    def held_by(self, worker_id: str) -> list[str]:
-        return [turn for turn, who in self.holders.items() if who == worker_id]
-
-    def close(self) -> None:
-        """Keep nothing open."""
 
 
 @dataclass
@@ -144,6 +114,19 @@ def test_a_worker_is_dead_when_its_beats_stand_still(scene: Scene) -> None:
     looking.look()
     assert JobState.RUNNING is there(scene.board).state
     scene.seconds.now += 6
+    looking.look()
+
+    assert JobState.QUEUED is there(scene.board).state
+
+
+def test_who_was_buried_and_began_a_job_after_that_is_found(scene: Scene) -> None:
+    """It stands on no list any more, and nobody hears of it again."""
+    scene.begun()
+    scene.board.forget("worker-1")
+    looking = scene.rescue()
+    looking.look()
+    assert JobState.RUNNING is there(scene.board).state
+    scene.seconds.now += 11
     looking.look()
 
     assert JobState.QUEUED is there(scene.board).state

@@ -21,6 +21,7 @@ from fault_server import Fault, FaultServer, serving
 from fleet import children_of
 from otlp_collector import collecting
 from pdfs import pdf
+from published import faults
 from test_process import wait_until_gone
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.book import Ledger
@@ -117,6 +118,10 @@ def test_documents_are_submitted_and_built(home: Path) -> None:
     ).is_dir()
     ended = {e["how"]: e for e in events(home) if e["event"] == "job_ended"}
     assert {"built", "failed"} == ended.keys()
+
+    assert [] == faults("job-show-1", shown.object)
+    assert [[]] * 5 == [faults("submit-1", o) for o in submitted.objects]
+    assert [] == faults("job-1", cancelled.object)
 
     again = run("jobs", "retry", "--class", "source_changed", "--json", home=home)
     assert ["queued"] == [o["state"] for o in again.objects]

@@ -7,9 +7,11 @@ turn, the job is in one state afterwards: ended, or queued for its next turn.
 
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from vectorless_rag import events
@@ -146,9 +148,16 @@ class Builder:
             return self._ingest(job, attempt, check)
         except VectorlessRagError as error:
             failure = error.failure
-        except Exception:
-            # A defect of ours must not take the worker and its other jobs along.
-            log.exception("job_broke", recipe=job.recipe_hash)
+        except Exception as error:  # noqa: BLE001
+            # A defect of ours must not take the worker and its other jobs along. Its
+            # message may quote the document: where it was is enough to find it.
+            *_, place = traceback.extract_tb(error.__traceback__)
+            log.error(  # noqa: TRY400
+                "job_broke",
+                recipe=job.recipe_hash,
+                error=type(error).__name__,
+                where=f"{Path(place.filename).name}:{place.lineno}",
+            )
             failure = Failure(code=Code.INTERNAL_ERROR)
         return IngestResult(
             source=path_of(job.source), status=Status.FAILED, failure=failure

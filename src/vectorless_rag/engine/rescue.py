@@ -59,13 +59,19 @@ class Rescue:
     def look(self) -> None:
         """Bury the dead, and queue what they and others left."""
         alive: list[WorkerRow] = []
-        for worker in self.board.workers():
+        for worker in self._workers():
             if worker.worker_id != self.me.worker_id and self._is_dead(worker):
                 self._bury(worker)
             else:
                 alive.append(worker)
         self._pick_up({worker.worker_id for worker in alive})
         self._renew({worker.version for worker in alive})
+
+    def _workers(self) -> list[WorkerRow]:
+        """List all workers, those too that were buried and began a job after that."""
+        listed = self.board.workers()
+        ghosts = self.board.holders() - {worker.worker_id for worker in listed}
+        return listed + [_ghost(name) for name in sorted(ghosts)]
 
     def _is_dead(self, worker: WorkerRow) -> bool:
         if worker.stopped or is_gone(worker.place, worker.pid):
@@ -160,3 +166,18 @@ class Rescue:
         if heir.state is JobState.QUEUED:
             turns.enqueue(self.queue, heir)
         log.info("job_renewed", recipe=job.recipe_hash, successor=heir.recipe_hash)
+
+
+def _ghost(worker_id: str) -> WorkerRow:
+    """Stand in for a worker of which nothing but its name is known."""
+    return WorkerRow(
+        worker_id=worker_id,
+        place="",
+        pid=0,
+        version="",
+        slots=0,
+        beats=0,
+        started_us=0,
+        seen_us=0,
+        stopped=False,
+    )

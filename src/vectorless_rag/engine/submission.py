@@ -80,8 +80,7 @@ class Submission:
                 was submitted before stays.
         """
         self.board.meet(version_of(self.code.configuration))
-        with Ledger.open(self.settings.effective_ledger_url) as ledger:
-            ledger.set_budget(run_budget(self.run_id), self.settings.budget_nano_usd)
+        self._set_budget()
         for path in paths:
             try:
                 job = self._job(path)
@@ -93,6 +92,14 @@ class Submission:
                 # Whoever recorded it first may have been killed before this.
                 turns.enqueue(self.queue, recorded)
             yield Submitted(source=path, job=recorded, new=new)
+
+    def _set_budget(self) -> None:
+        """Limit the run, unless it has a limit and nobody says another."""
+        name = run_budget(self.run_id)
+        with Ledger.open(self.settings.effective_ledger_url) as ledger:
+            said = "budget_usd" in self.settings.model_fields_set
+            if said or ledger.budget(name).limit is None:
+                ledger.set_budget(name, self.settings.budget_nano_usd)
 
     def _job(self, path: Path) -> Job:
         source = identify(

@@ -77,6 +77,9 @@ class Worker:
     ticked: float = field(default_factory=time.monotonic)
     """When it last went round, in seconds of `time.monotonic`."""
 
+    _beat_at: float = 0
+    _look_at: float = 0
+
     def __post_init__(self) -> None:
         # Before the others do, so that no two build one document.
         alone_after_s = self.settings.dead_after_s - 1.0
@@ -133,30 +136,38 @@ class Worker:
             self._go_round(until_idle=until_idle)
             self._drain()
         finally:
+            # Whatever is left here is not waited for, and begun anew by others.
+            self.running.stop_all(Stop.ENDING)
             self.hurry.set()
             self.hands.stop()
         self._leave()
 
     def _go_round(self, *, until_idle: bool) -> None:
-        beat_at = rescue_at = 0.0
         while not self.stopping.wait(TICK_S):
-            self.ticked = now = time.monotonic()
+            self.ticked = time.monotonic()
             try:
-                if now >= beat_at:
-                    self._beat()
-                    beat_at = now + self.settings.heartbeat_s
+                self._beat_if_due()
                 self._heed()
-                if now >= rescue_at:
-                    self.rescue.look()
-                    rescue_at = now + self.settings.heartbeat_s
-                if until_idle and not self.board.is_open(self.row.version):
-                    return
+                self._look_if_due()
+                idle = until_idle and not self.board.is_open(self.row.version)
             except VectorlessRagError as error:
                 if error.code not in AWAY:
                     raise
                 self._note(error.code)
-            else:
-                self._note(None)
+                continue
+            self._note(None)
+            if idle:
+                return
+
+    def _beat_if_due(self) -> None:
+        if self.ticked >= self._beat_at:
+            self._beat()
+            self._beat_at = self.ticked + self.settings.heartbeat_s
+
+    def _look_if_due(self) -> None:
+        if self.ticked >= self._look_at:
+            self.rescue.look()
+            self._look_at = self.ticked + self.settings.heartbeat_s
 
     def _note(self, away: Code | None) -> None:
         """Report that the database went away, and that it is back: once each."""
@@ -189,15 +200,12 @@ class Worker:
 
     def _wait_until_done(self, limit_s: float) -> bool:
         end = time.monotonic() + limit_s
-        beat_at = 0.0
         while self.running.turns and time.monotonic() < end:
             if self.hurry.wait(TICK_S):
                 return False
-            self.ticked = now = time.monotonic()
+            self.ticked = time.monotonic()
             _whatever_comes(self._heed)
-            if now >= beat_at:
-                _whatever_comes(self._beat)
-                beat_at = now + self.settings.heartbeat_s
+            _whatever_comes(self._beat_if_due)
         return not self.running.turns
 
     def _leave(self) -> None:

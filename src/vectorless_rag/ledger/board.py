@@ -190,6 +190,10 @@ class Board:
         """List the jobs that a worker is at."""
         return self._database.read(lambda t: jobs.held(t, worker_id))
 
+    def holders(self) -> set[str]:
+        """Name the workers that are at some job, on the list of workers or not."""
+        return self._database.read(jobs.holders)
+
     def workers(self) -> list[WorkerRow]:
         """List all workers, those too that ended and left something."""
         return self._database.read(workers.every)

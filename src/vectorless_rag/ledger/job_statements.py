@@ -152,6 +152,8 @@ HELD_BY: Final = (
     .order_by(jobs.c.recipe_hash)
 )
 
+HOLDERS: Final = select(jobs.c.worker_id).where(jobs.c.state == _RUNNING).distinct()
+
 RELEASE_CANCELLED: Final = (
     update(jobs)
     .where(

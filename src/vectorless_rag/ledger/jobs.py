@@ -194,6 +194,11 @@ def held(transaction: Transaction, worker: str) -> list[Held]:
     ]
 
 
+def holders(transaction: Transaction) -> set[str]:
+    """Name the workers that are at some job."""
+    return {worker for (worker,) in transaction.rows(sql.HOLDERS)}
+
+
 def release(transaction: Transaction, worker: str, now: int) -> list[Held]:
     """Queue what a dead worker was at, each in its turn; return what it was."""
     left = held(transaction, worker)
