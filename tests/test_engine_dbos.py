@@ -213,8 +213,8 @@ def test_nothing_is_pickled(tmp_path: Path) -> None:
         queue.enqueue(turn("first"))
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute(
-            "select inputs, serialization from workflow_input join workflow_status"
-            " using (workflow_uuid)"
+            "select i.inputs, s.serialization from workflow_input i"
+            " join workflow_status s using (workflow_uuid)"
         ).fetchall()
 
     ((inputs, how),) = rows
