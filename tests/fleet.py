@@ -76,7 +76,10 @@ class Fleet:
     def submit(self, documents: list[Path]) -> int:
         """Submit documents; return how many were new."""
         about = ("--run", RUN, "--json")
-        done = run("submit", *documents, *about, home=self.home, **self.environment)
+        done = run(
+            "submit", *documents, *about, home=self.home, timeout_s=600,
+            **self.environment,
+        )  # fmt: skip
         assert 0 == done.status, done.err
         return sum(line["new"] for line in done.objects)
 

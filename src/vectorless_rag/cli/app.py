@@ -217,12 +217,12 @@ def plan(
         mode=mode,
         model=model,
         api_base=api_base,
-        budget_usd=_decimal(budget_usd),
+        budget_usd=decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
         data_dir=data_dir,
     )
     return planning.plan(
-        paths, settings, run_id=_run_name(run), rebuild=rebuild, as_json=json
+        paths, settings, run_id=run_name(run), rebuild=rebuild, as_json=json
     )
 
 

@@ -141,7 +141,11 @@ def jobs_ls(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> int:
-    """List jobs, and say how many workers there are."""
+    """
+    List jobs, and say how many workers there are.
+
+    Example: vectorless-rag jobs ls --state failed --json
+    """
     from vectorless_rag.cli import jobbing
 
     which = jobbing.Which(state=state, run=run, owner=owner)
@@ -158,7 +162,11 @@ def jobs_show(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> int:
-    """Show one job: where it stands, its tries, what it cost, what it waits for."""
+    """
+    Show one job: where it stands, its tries, what it cost, what it waits for.
+
+    Example: vectorless-rag jobs show papers/a.pdf
+    """
     from vectorless_rag.cli import jobbing
 
     return jobbing.show(job, load(data_dir=data_dir), as_json=json)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from vectorless_rag.errors import Failure
-from vectorless_rag.ledger import jobs, workers
+from vectorless_rag.ledger import jobs, sealing, workers
 from vectorless_rag.ledger.backends import backend
 from vectorless_rag.ledger.book import now_us
 from vectorless_rag.ledger.connection import Database
@@ -49,7 +49,7 @@ class Board:
         """
         database = Database(backend(url))
         try:
-            database.migrate()
+            database.migrate(sealing.seal_older)
         except BaseException:
             database.close()
             raise
