@@ -77,6 +77,15 @@ test-local: setup ## a small real model on this machine; compiles llama.cpp, whi
 	  touch $(LOCAL)/.ready; }
 	VECTORLESS_RAG_LOCAL_PYTHON=$(CURDIR)/$(LOCAL)/bin/python $(BIN)/python -m pytest -q -s -m slow tests/acceptance/test_local_model.py
 
+test-fleet-quick: setup ## workers and databases are killed, for a minute
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py -k databases_are_killed
+
+test-fleet: setup ## the same over 200 documents on both databases, and all that workers do
+	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_fleet.py tests/test_engine_dbos.py -k "not databases_are_killed"
+	@rm -rf build/fleet
+	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/sqlite sqlite 200 3 40
+	PYTHONPATH=src:tests $(BIN)/python tests/fleet.py build/fleet/postgresql postgresql 200 3 40
+
 fuzz-quick: setup ## altered PDFs for half a minute; every input ends in a known way
 	$(BIN)/python scripts/fuzz.py --rounds 8 $(VECTORLESS_RAG_CORPUS)
 
@@ -143,11 +152,11 @@ image-check: setup ## the same Dockerfile built with buildah on a base made here
 	scripts/image_check.sh
 
 lock:           ## renew requirements/*.txt (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 -o requirements/runtime.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 --extra worker --extra otel -o requirements/runtime.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --group image -o requirements/image.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 --extra worker --extra otel --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

@@ -34,11 +34,21 @@ def running(*, fsync: bool) -> Iterator[str]:
     """
     Run a server until the block ends.
 
-    Args:
-        fsync: Whether a commit reaches the disk; tests do not need it to.
-
     Yields:
-        Address of an empty database.
+        Address of an empty database; the rest is as of `serving`.
+    """
+    with serving(fsync=fsync) as server:
+        yield server.address
+
+
+@contextlib.contextmanager
+def serving(*, fsync: bool) -> Iterator["Server"]:
+    """
+    Run a server until the block ends, one that can be killed meanwhile.
+
+    Args:
+        fsync: Whether a commit reaches the disk; tests do not need it to. What a
+            killed server has written is there without, too.
 
     Raises:
         FileNotFoundError: The server's programs are not installed.
@@ -48,19 +58,23 @@ def running(*, fsync: bool) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="vlr-pg-"))
     folder.chmod(0o755)
     try:
-        server = _Server(folder)
-        server.start(fsync=fsync)
+        server = Server(folder, fsync=fsync)
+        server.start()
         try:
-            yield f"postgresql://postgres@/postgres?host={folder}"
+            yield server
         finally:
             server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Server:
-    def __init__(self, folder: Path) -> None:
+class Server:
+    """A server with its programs and data in *folder*."""
+
+    def __init__(self, folder: Path, *, fsync: bool) -> None:
         self._folder = folder
+        self._fsync = fsync
+        self.address = f"postgresql://postgres@/postgres?host={folder}"
         self._programs = _installed()
         self._data = str(folder / "data")
         self._how: dict[str, Any] = {
@@ -78,13 +92,18 @@ class _Server:
             if not self._reachable():
                 self._programs = _copied(self._programs, folder)
 
-    def start(self, *, fsync: bool) -> None:
+    def start(self) -> None:
+        """Make the data folder, and run the server."""
         words = ["-A", "trust", "-U", "postgres", "--locale=C", "-E", "UTF8"]
         self._run("initdb", "-D", self._data, *words, "--no-sync", "--no-instructions")
+        self.run()
+
+    def run(self) -> None:
+        """Run the server until it answers."""
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self._folder),
-            "fsync": "on" if fsync else "off",
+            "fsync": "on" if self._fsync else "off",
             "max_connections": "80",
         }
         given = [f"--{name}={value}" for name, value in options.items()]
@@ -96,7 +115,23 @@ class _Server:
         )
         self._wait()
 
+    def kill(self) -> None:
+        """End it as a loss of power would, but for what the kernel has to write."""
+        # Each of its processes has left this one's group, and ends by itself.
+        self._server.kill()
+        self._server.wait(timeout=60)
+
+    def run_again(self) -> None:
+        """Run it after `kill`, once the last of its processes has noticed."""
+        for _ in range(200):
+            with contextlib.suppress(subprocess.SubprocessError):
+                self.run()
+                return
+            time.sleep(0.1)
+        raise subprocess.SubprocessError("it did not come back")
+
     def stop(self) -> None:
+        """End it at once, in order."""
         self._server.send_signal(signal.SIGQUIT)
         self._server.wait(timeout=60)
 

@@ -63,6 +63,16 @@ INDIFFERENT: dict[str, Any] = {
     "log_level": "debug",
     "max_source_bytes": 7,
     "max_pages": 7,
+    "engine_url": "sqlite:///elsewhere.sqlite3",
+    "jobs_per_owner": 2,
+    "jobs_per_model": 2,
+    "job_tries": 2,
+    "retry_s": 2,
+    "heartbeat_s": 2,
+    "dead_after_s": 9,
+    "drain_s": 2,
+    "listen": "127.0.0.1:9464",
+    "otel": True,
 }
 
 

@@ -40,11 +40,13 @@ class AccountedAttempt:
         settings: Owner, model, budget and the ledger's address.
         recipe: What is built.
         run_id: The run whose budget it counts towards.
+        limits_run: Set the run's budget; else it stands as somebody set it.
     """
 
     settings: Settings
     recipe: Recipe
     run_id: str
+    limits_run: bool = True
 
     attempt_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     spend: Spend = field(default_factory=Spend)
@@ -64,9 +66,10 @@ class AccountedAttempt:
     def __enter__(self) -> Self:
         self._ledger = Ledger.open(self.settings.effective_ledger_url)
         try:
-            self._ledger.set_budget(
-                run_budget(self.run_id), self.settings.budget_nano_usd
-            )
+            if self.limits_run:
+                self._ledger.set_budget(
+                    run_budget(self.run_id), self.settings.budget_nano_usd
+                )
             self._ledger.start_attempt(self._attempt())
         except BaseException:
             self._ledger.close()

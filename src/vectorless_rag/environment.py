@@ -112,3 +112,9 @@ def search_path() -> str:
 def python_executable() -> str:
     """Return the interpreter that children run."""
     return sys.executable
+
+
+def forget(prefix: str) -> None:
+    """Take every variable that begins with *prefix* out of this process."""
+    for name in [n for n in os.environ if n.startswith(prefix)]:
+        del os.environ[name]

@@ -44,6 +44,8 @@ class Code(StrEnum):
     STORE_UNWRITABLE = "store_unwritable"
     LEDGER_UNAVAILABLE = "ledger_unavailable"
     LEDGER_CONFLICT = "ledger_conflict"
+    ENGINE_UNAVAILABLE = "engine_unavailable"
+    JOB_TRIES_SPENT = "job_tries_spent"
     UPSTREAM_UNAVAILABLE = "upstream_unavailable"
     UPSTREAM_DRIFT = "upstream_drift"
     UPSTREAM_TAMPERED = "upstream_tampered"
@@ -275,6 +277,18 @@ FAILURES: dict[Code, Kind] = {
         exit_status=1,
         meaning="A hold was closed twice in two different ways.",
         advice="Run `vectorless-rag ledger verify` and report it.",
+    ),
+    Code.ENGINE_UNAVAILABLE: Kind(
+        phase="engine",
+        exit_status=10,
+        meaning="The queue of jobs cannot be opened or written.",
+        advice="Install the extra `worker`, and check VECTORLESS_RAG_ENGINE_URL.",
+    ),
+    Code.JOB_TRIES_SPENT: Kind(
+        phase="engine",
+        exit_status=3,
+        meaning="Every try that a job has was begun, and none came to an end.",
+        advice="See `vectorless-rag jobs show`, then `vectorless-rag jobs retry`.",
     ),
     Code.UPSTREAM_UNAVAILABLE: Kind(
         phase="upstream",

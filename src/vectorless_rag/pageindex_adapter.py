@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vectorless_rag.attempts import new_run_id
 from vectorless_rag.errors import VectorlessRagError
-from vectorless_rag.pipeline import ingest
+from vectorless_rag.pipeline import Order, ingest
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode, running_code
 from vectorless_rag.settings import Settings
@@ -46,6 +46,7 @@ class PageIndexAdapter:
         rebuild: bool = False,
         on_progress: Callable[[Progress], None] = _ignore,
         check: Callable[[], None] = _go_on,
+        order: Order | None = None,
     ) -> IngestResult:
         """
         Publish the artifact of one document, or return the one that is there.
@@ -57,16 +58,15 @@ class PageIndexAdapter:
             on_progress: Is handed each report of the child while it works.
             check: Is called a few times a second meanwhile. Raises it ``cancelled``,
                 the child settles what is in flight, and the result says so.
+            order: Build these bytes only, as this attempt, under the run's budget as
+                it stands; None: whatever is there, and set that budget.
 
         Returns:
             An artifact, or a classified failure with what it cost. It never
             raises for a document; a defect of ours or an interrupt passes.
         """
         try:
-            # Once a run, however many threads ingest at once.
-            with self._looking:
-                if self._code is None:
-                    self._code = running_code(self.settings)
+            code = self.code()
         except VectorlessRagError as error:
             return IngestResult(
                 source=Path(path), status=Status.FAILED, failure=error.failure
@@ -74,9 +74,23 @@ class PageIndexAdapter:
         return ingest(
             Path(path),
             self.settings,
-            self._code,
+            code,
             run_id=self.run_id,
             rebuild=rebuild,
             on_progress=on_progress,
             check=check,
+            order=order,
         )
+
+    def code(self) -> RunningCode:
+        """
+        Return what runs, looked at once a run, however many threads ingest at once.
+
+        Raises:
+            VectorlessRagError: ``upstream_unavailable``, ``upstream_tampered`` or
+                ``upstream_drift``.
+        """
+        with self._looking:
+            if self._code is None:
+                self._code = running_code(self.settings)
+            return self._code

@@ -9,7 +9,7 @@ from pathlib import Path
 from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
-from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.launch import limits_of, run_document
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
@@ -18,10 +18,23 @@ from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, check_unchanged, copy, identify
 from vectorless_rag.store import Store, Stored, open_store
 from vectorless_rag.tree import count, walk
+from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Progress, Request
 from vectorless_rag.workspace import working_folder
 
 log = events.logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What was ordered, where the one who builds did not choose it."""
+
+    document_sha256: Sha256
+    """Digest of the document: other bytes under its name are not built."""
+
+    attempt_id: str
+    """Name of the attempt, so that the one who ordered can find it."""
+
 
 # The child reads copies in its own folder: of the PDF, and of the upstream.
 _DOCUMENT = "document.pdf"
@@ -37,6 +50,7 @@ def ingest(
     rebuild: bool,
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
+    order: Order | None = None,
 ) -> IngestResult:
     """
     Publish the artifact of one document, or return the one that is there.
@@ -47,6 +61,7 @@ def ingest(
         code: What will run.
         run_id: The run whose budget it counts towards.
         rebuild: Build again where an artifact is there.
+        order: What was ordered, where somebody else did.
         on_progress: Is handed each report of the child.
         check: Is called a few times a second while the child works or another
             process builds the same; what it raises ends the ingest.
@@ -60,6 +75,7 @@ def ingest(
         source = identify(
             path, max_bytes=settings.max_source_bytes, roots=settings.source_roots
         )
+        _check_ordered(source, order)
         recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
         result = replace(result, recipe_hash=recipe.recipe_hash)
         store = open_store(settings)
@@ -67,7 +83,7 @@ def ingest(
             if reused is not None:
                 store.activate(reused)
                 return _done(result, store, reused, Status.REUSED)
-            attempt = AccountedAttempt(settings=settings, recipe=recipe, run_id=run_id)
+            attempt = _attempt(settings, recipe, run_id, order)
             job = _Job(
                 source=source, recipe=recipe, code=code, store=store, check=check
             )
@@ -78,6 +94,26 @@ def ingest(
         log.info("ingest_failed", code=error.code, recipe=result.recipe_hash)
         spend = attempt.spend if attempt is not None else result.spend
         return replace(result, failure=error.failure, spend=spend)
+
+
+def _check_ordered(source: Source, order: Order | None) -> None:
+    if order is not None and source.sha256 != order.document_sha256:
+        raise VectorlessRagError(Code.SOURCE_CHANGED, source.name)
+
+
+def _attempt(
+    settings: Settings, recipe: Recipe, run_id: str, order: Order | None
+) -> AccountedAttempt:
+    if order is None:
+        return AccountedAttempt(settings=settings, recipe=recipe, run_id=run_id)
+    return AccountedAttempt(
+        settings=settings,
+        recipe=recipe,
+        run_id=run_id,
+        # Whoever ordered it has set what the run may spend.
+        limits_run=False,
+        attempt_id=order.attempt_id,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,12 +97,13 @@ class IngestResult:
             "nodes": self.nodes,
             "degraded": self.degraded,
             "usage": self.spend.to_json(),
-            "failure": _failure(self.failure) if self.failure else None,
+            "failure": spelled(self.failure) if self.failure else None,
             "skipped": self.skipped.value if self.skipped else None,
         }
 
 
-def _failure(failure: Failure) -> dict[str, Json]:
+def spelled(failure: Failure) -> dict[str, Json]:
+    """Spell a failure as every command prints it."""
     return {
         "code": failure.code.value,
         "phase": failure.phase,

@@ -11,7 +11,8 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import NoDecode
 
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.store_settings import PREFIX, StoreSettings
+from vectorless_rag.fleet_settings import FleetSettings
+from vectorless_rag.store_settings import PREFIX
 from vectorless_rag.units import NanoUsd, nano_usd
 from vectorless_rag.variables import misspelt, said
 
@@ -51,7 +52,7 @@ class Sandbox(StrEnum):
     OFF = "off"
 
 
-class Settings(StoreSettings):
+class Settings(FleetSettings):
     """What one run may spend, where it writes and which model it asks."""
 
     model: str = Field(
@@ -289,6 +290,15 @@ class Settings(StoreSettings):
     def effective_ledger_url(self) -> str:
         """Address of the ledger database."""
         return self.ledger_url or f"sqlite:///{self.ledger_file}"
+
+    @property
+    def effective_engine_url(self) -> str:
+        """Address of the engine's database."""
+        # A server that holds the ledger holds the queue too; two SQLite files
+        # do not wait for each other's writers.
+        if self.engine_url is None and self.ledger_url is None:
+            return f"sqlite:///{self.data_dir.absolute() / 'engine.sqlite3'}"
+        return self.engine_url or self.effective_ledger_url
 
     @classmethod
     def load(cls, **overrides: Any) -> Self:  # noqa: ANN401  (pydantic checks them)

@@ -1,16 +1,20 @@
 """Commands and options, as a person types them."""
 
-import re
 import sys
-from decimal import Decimal
 from typing import Annotated
 
 import typer
 
 import vectorless_rag
-from vectorless_rag.cli import audit_app, code_app, ledger_app
-from vectorless_rag.cli.options import AsJson, DataDir, Named, load
-from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.cli import audit_app, code_app, fleet_app, ledger_app
+from vectorless_rag.cli.options import (
+    AsJson,
+    DataDir,
+    Named,
+    decimal,
+    load,
+    run_name,
+)
 from vectorless_rag.settings import Mode
 
 _app = typer.Typer(
@@ -32,6 +36,7 @@ _app.add_typer(code_app.upstream, name="upstream")
 _app.add_typer(audit_app.audit, name="audit")
 _app.add_typer(audit_app.artifact, name="artifact")
 _app.add_typer(audit_app.store, name="store")
+fleet_app.add_to(_app)
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
@@ -170,7 +175,7 @@ def ingest(
         mode=mode,
         model=model,
         api_base=api_base,
-        budget_usd=_decimal(budget_usd),
+        budget_usd=decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
         replay=False if no_replay else None,
         data_dir=data_dir,
@@ -180,7 +185,7 @@ def ingest(
         rebuild=rebuild,
         as_json=json,
         quiet=quiet,
-        run_id=_run_name(run),
+        run_id=run_name(run),
     )
     return ingesting.ingest(paths, settings, wanted)
 
@@ -212,12 +217,12 @@ def plan(
         mode=mode,
         model=model,
         api_base=api_base,
-        budget_usd=_decimal(budget_usd),
+        budget_usd=decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
         data_dir=data_dir,
     )
     return planning.plan(
-        paths, settings, run_id=_run_name(run), rebuild=rebuild, as_json=json
+        paths, settings, run_id=run_name(run), rebuild=rebuild, as_json=json
     )
 
 
@@ -256,20 +261,6 @@ def failures_retry(
         jobs=settings.jobs, rebuild=False, as_json=json, quiet=quiet, run_id=None
     )
     return failing.retry(settings, of_class, wanted)
-
-
-def _run_name(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(r"\w[\w.-]{0,99}", text, re.ASCII):
-        raise VectorlessRagError(Code.SETTINGS_INVALID, "--run: letters, digits, . _ -")
-    return text
-
-
-def _decimal(text: str | None) -> Decimal | str | None:
-    try:
-        return Decimal(text) if text is not None else None
-    except ArithmeticError:
-        # Left to the settings, whose message names the field.
-        return text
 
 
 @_app.command()

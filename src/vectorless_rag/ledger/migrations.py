@@ -113,12 +113,68 @@ _SEALS_2: Final = (
     "alter table budgets add column seal text",
 )
 
+_TABLES_3: Final = (
+    """
+    create table jobs(
+      recipe_hash text primary key,
+      document_sha256 text not null,
+      source text not null,
+      owner text not null,
+      run_id text not null,
+      model text not null,
+      options text not null,
+      version text not null,
+      priority {int} not null,
+      turn {int} not null,
+      state text not null check (state in (
+        'queued', 'running', 'built', 'failed', 'cancelled', 'superseded')),
+      cancelling {int} not null,
+      tries {int} not null,
+      worker_id text,
+      attempt_id text,
+      code text,
+      detail text,
+      artifact_id text,
+      successor text,
+      submitted_us {int} not null,
+      ready_us {int} not null,
+      started_us {int},
+      ended_us {int},
+      check ((state in ('queued', 'running')) = (ended_us is null)),
+      check ((state = 'running') = (worker_id is not null)),
+      check ((state = 'superseded') = (successor is not null))
+    ) {keyed}
+    """,
+    "create index jobs_state on jobs(state, ready_us)",
+    "create index jobs_run on jobs(run_id)",
+    """
+    create table workers(
+      worker_id text primary key,
+      place text not null,
+      pid {int} not null,
+      version text not null,
+      slots {int} not null,
+      beats {int} not null,
+      started_us {int} not null,
+      seen_us {int} not null,
+      stopped {int} not null
+    ) {keyed}
+    """,
+    """
+    create table versions(
+      version text primary key,
+      first_us {int} not null
+    ) {keyed}
+    """,
+)
+
 _VERSIONS: Final = (
     {
         "sqlite": (*_TABLES_1, *_SQLITE_1),
         "postgresql": (*_TABLES_1, *_POSTGRESQL_1),
     },
     {"sqlite": _SEALS_2, "postgresql": _SEALS_2},
+    {"sqlite": _TABLES_3, "postgresql": _TABLES_3},
 )
 
 _WORDS: Final = {

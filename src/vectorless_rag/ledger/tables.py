@@ -97,3 +97,52 @@ entries = Table(
     Column("spent_delta", _INT, nullable=False),
     Column("at_us", _INT, nullable=False),
 )
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("recipe_hash", Text, primary_key=True),
+    Column("document_sha256", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("priority", _INT, nullable=False),
+    Column("turn", _INT, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("cancelling", _INT, nullable=False),
+    Column("tries", _INT, nullable=False),
+    Column("worker_id", Text),
+    Column("attempt_id", Text),
+    Column("code", Text),
+    Column("detail", Text),
+    Column("artifact_id", Text),
+    Column("successor", Text),
+    Column("submitted_us", _INT, nullable=False),
+    Column("ready_us", _INT, nullable=False),
+    Column("started_us", _INT),
+    Column("ended_us", _INT),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("worker_id", Text, primary_key=True),
+    Column("place", Text, nullable=False),
+    Column("pid", _INT, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("slots", _INT, nullable=False),
+    Column("beats", _INT, nullable=False),
+    Column("started_us", _INT, nullable=False),
+    Column("seen_us", _INT, nullable=False),
+    Column("stopped", _INT, nullable=False),
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("version", Text, primary_key=True),
+    Column("first_us", _INT, nullable=False),
+)

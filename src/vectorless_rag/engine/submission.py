@@ -1,0 +1,134 @@
+"""Put documents into the queue: each recipe once, however often it is asked for."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+from vectorless_rag.canon import Json
+from vectorless_rag.engine import turns
+from vectorless_rag.engine.port import Queue
+from vectorless_rag.engine.versions import options_of, version_of
+from vectorless_rag.errors import Failure, VectorlessRagError
+from vectorless_rag.ledger.board import Board
+from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.job_types import Job, JobRow, JobState
+from vectorless_rag.ledger.types import run_budget
+from vectorless_rag.recipe import Recipe
+from vectorless_rag.results import spelled
+from vectorless_rag.running import RunningCode
+from vectorless_rag.settings import Settings
+from vectorless_rag.source import identify, storable
+
+NORMAL_PRIORITY = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """What became of one document that was submitted."""
+
+    source: Path
+
+    job: JobRow | None = None
+    """None: it could not be submitted."""
+
+    new: bool = False
+    """Whether the job was not there before."""
+
+    failure: Failure | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Spell it as the one object a document that ``submit --json`` prints."""
+        return {
+            "source": storable(str(self.source)),
+            "recipe_hash": self.job.recipe_hash if self.job else None,
+            "run_id": self.job.run_id if self.job else None,
+            "state": self.job.state.value if self.job else None,
+            "new": self.new,
+            "failure": spelled(self.failure) if self.failure else None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """
+    Submits documents to be built with one set of settings.
+
+    Args:
+        settings: What is asked for, who pays, and what the run may spend.
+        code: What would build it here; workers that run the same are handed it.
+        board: Where jobs are recorded.
+        queue: Where workers are handed them from.
+        run_id: The run whose budget they count towards.
+        priority: Of two jobs of one owner the lower number goes first.
+    """
+
+    settings: Settings
+    code: RunningCode
+    board: Board
+    queue: Queue
+    run_id: str
+    priority: int = NORMAL_PRIORITY
+
+    def submit(self, paths: Sequence[Path]) -> Iterator[Submitted]:
+        """
+        Submit *paths*, and tell of each as it is done.
+
+        Raises:
+            VectorlessRagError: ``ledger_unavailable`` or ``engine_unavailable``; what
+                was submitted before stays.
+        """
+        self.board.meet(version_of(self.code.configuration))
+        self._set_budget()
+        for path in paths:
+            try:
+                job = self._job(path)
+            except VectorlessRagError as error:
+                yield Submitted(source=path, failure=error.failure)
+                continue
+            recorded, new = self.board.add(job)
+            if recorded.state is JobState.QUEUED:
+                # Whoever recorded it first may have been killed before this.
+                turns.enqueue(self.queue, recorded)
+            yield Submitted(source=path, job=recorded, new=new)
+
+    def _set_budget(self) -> None:
+        """Limit the run, unless it has a limit and nobody says another."""
+        name = run_budget(self.run_id)
+        with Ledger.open(self.settings.effective_ledger_url) as ledger:
+            said = "budget_usd" in self.settings.model_fields_set
+            if said or ledger.budget(name).limit is None:
+                ledger.set_budget(name, self.settings.budget_nano_usd)
+
+    def _job(self, path: Path) -> Job:
+        source = identify(
+            path,
+            max_bytes=self.settings.max_source_bytes,
+            roots=self.settings.source_roots,
+        )
+        configuration = self.code.configuration
+        recipe = Recipe(configuration=configuration, document_sha256=source.sha256)
+        return Job(
+            recipe_hash=recipe.recipe_hash,
+            document_sha256=source.sha256,
+            source=address_of(path),
+            owner=self.settings.owner,
+            run_id=self.run_id,
+            model=self.settings.model,
+            options=options_of(configuration),
+            version=version_of(configuration),
+            priority=self.priority,
+        )
+
+
+def address_of(path: Path) -> str:
+    """Spell a path as a ``file:`` address: text, whatever bytes are in it."""
+    # ".." goes too, links stay: a worker follows them itself.
+    absolute = os.fsencode(os.path.abspath(path))  # noqa: PTH100
+    return "file://" + quote_from_bytes(absolute)
+
+
+def path_of(address: str) -> Path:
+    """Read `address_of` back."""
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(address).path)))
