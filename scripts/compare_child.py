@@ -105,7 +105,7 @@ def main(argv: list[str]) -> int:
     out, sys.stdout = sys.stdout, sys.stderr
     take_the_name()
     found: dict[str, Any] = {}
-    with provider(mode=mode, **dict.fromkeys(OPERATIONS, reply)) as script:
+    with provider(mode=mode, decides=True, **dict.fromkeys(OPERATIONS, reply)) as script:
         sys.modules["litellm"].token_counter = (  # type: ignore[attr-defined]
             lambda text="", **_: count_tokens(text, MODEL)
         )
