@@ -51,18 +51,19 @@ class Bench:
     runs: int
     latency_s: float
     concurrency: int
-    decides: bool
 
     def tree(self, side: str) -> Path:
         """Return the package's folder."""
         return self.before if side == "released" else self.after
 
-    def command(self, side: str, mode: str, path: Path, *, runs: int) -> list[str]:
+    def command(
+        self, side: str, mode: str, path: Path, *, runs: int, decides: bool
+    ) -> list[str]:
         """Spell the command that indexes *path*."""
         tree = self.tree(side)
         options = (
             side, tree, mode, path, runs, self.latency_s, self.concurrency,
-            int(self.decides),
+            int(decides),
         )  # fmt: skip
         return [sys.executable, "-W", "ignore", str(SIDE), *map(str, options)]
 
@@ -78,11 +79,13 @@ class Bench:
             "PATH": os.defpath,
         }
 
-    def index(self, side: str, mode: str, path: Path, *, runs: int) -> dict[str, Any]:
+    def index(
+        self, side: str, mode: str, path: Path, *, runs: int, decides: bool = True
+    ) -> dict[str, Any]:
         """Index *path*, and add the most memory that it held."""
         with tempfile.TemporaryFile() as out:
             process = subprocess.Popen(
-                self.command(side, mode, path, runs=runs),
+                self.command(side, mode, path, runs=runs, decides=decides),
                 env=self.environment(side), cwd=self.tree(side),
                 stdout=out, stderr=subprocess.DEVNULL,
             )  # fmt: skip
@@ -132,9 +135,16 @@ def standard(bench: Bench, files: Sequence[tuple[str, Path]]) -> list[dict[str, 
         row: dict[str, Any] = {"name": name}
         for side in SIDES:
             row[side] = bench.index(side, "standard", path, runs=bench.runs)
+        # The same code with every question asked: does it come to the same tree?
+        row["asked"] = bench.index("patched", "standard", path, runs=0, decides=False)
+        row["same_tree"] = _same_tree(row["asked"], row["patched"])
         _told(row)
         found.append(row)
     return found
+
+
+def _same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one.get(name) == other.get(name) for name in ("headings", "ends"))
 
 
 def growth(bench: Bench, folder: Path, sizes: Sequence[int]) -> list[dict[str, Any]]:
@@ -198,7 +208,9 @@ def _told(row: dict[str, Any]) -> None:
             f"p {one.get('precision', '-')} r {one.get('recall', '-')}"
         )
 
-    sys.stderr.write(f"{row['name']}: {cell('released')} → {cell('patched')}\n")
+    same = "" if row.get("same_tree", True) else " ANOTHER TREE"
+    told = f"{row['name']}: {cell('released')} → {cell('patched')}{same}"
+    sys.stderr.write(f"{told}\n")
 
 
 def main() -> int:
@@ -212,7 +224,6 @@ def main() -> int:
         default=Settings.model_fields["concurrency"].default,
         help="our calls in flight; the released side has no bound",
     )
-    asked.add_argument("--ask-all", action="store_true", help="decide nothing by text")
     asked.add_argument("--only", choices=_PARTS, action="append", help="a part alone")
     asked.add_argument("--pages", type=int, nargs="*", default=GROWTH)
     asked.add_argument("--json", type=Path, help="where the figures go")
@@ -227,7 +238,6 @@ def main() -> int:
         bench = Bench(
             before=before, after=after, runs=options.runs,
             latency_s=options.latency, concurrency=options.concurrency,
-            decides=not options.ask_all,
         )  # fmt: skip
         found: dict[str, Any] = {
             "runs": bench.runs,

@@ -77,6 +77,7 @@ def run(argv: list[str], memory: Memory, latency_s: float) -> dict[str, Any]:
         "nodes": len(nodes),
         "covered": covered(made, pages),
         "headings": [(n.get("title"), n.get("start_index")) for n in nodes],
+        "ends": [n.get("end_index") for n in nodes],
         "calls": len(script.asked),
         "prompt_tokens": sum(count_tokens(a.text, MODEL) for a in script.asked),
         "per_question": dict(Counter(script.questions)),

@@ -28,21 +28,3 @@ def test_a_line_of_its_page_is_confirmed_without_a_call() -> None:
         found = asyncio.run(classic.verify_toc(pages_of(texts), entries, model=MODEL))
 
     assert ((1.0, []), []) == (found, script.questions)
-
-
-def test_who_opens_a_page_is_told_by_its_first_line() -> None:
-    """And who does not, by more than a header before the title."""
-    texts = [f"1 Alpha\n{PROSE}", f"{PROSE}\n2 Beta\n{PROSE}"]
-    entries = [placed("Alpha", 1), placed("Beta", 2)]
-
-    with provider(decides=True, **GOOD) as script:
-        found = asyncio.run(
-            classic.check_title_appearance_in_start_concurrent(
-                entries, pages_of(texts), model=MODEL
-            )
-        )
-
-    assert (["yes", "no"], []) == (
-        [entry["appear_start"] for entry in found],
-        script.questions,
-    )

@@ -3,12 +3,13 @@ Whether a title stands on a page, where the text alone leaves no doubt.
 
 A title that is a line of its own, once on the page and not on the pages beside it, is
 there: nobody needs to be asked. All else is left open, with None for an answer: a
-title inside a sentence, a running header, a line that stands twice, a page that may
-be a table of contents.
+title inside a sentence, a running header, a line that stands twice, a line in what may
+be a table of contents. White space does not count, as some files have none.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -22,11 +23,50 @@ Check = Callable[..., Any]
 MAX_LINES = 3
 """Lines that one title may be broken into."""
 
-BEFORE_CHARS = 160
-"""So much text before a title, letters and digits alone, is more than a header."""
+HEADER_LINES = 2
+"""Lines at the top of a page that may be its header."""
 
-_LABEL = re.compile(r"^(?:\d+ )+")
+CONTENT_CHARS = 40
+"""So many letters and digits before a title are content."""
+
+PROSE_CHARS = 40
+"""So many letters and digits make a line that follows a heading, in no list."""
+
+_LABEL = re.compile(r"^(?:[a-z] (?=\d))?(?:\d+ )+")
+_PAGE_NUMBER = re.compile(r"\d{1,4}|[ivxlcdm]{1,7}")
+_DIGITS = re.compile(r"\d+")
+_SHORT = 4
 _KEPT_PAGES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a line says: letters and digits alone."""
+
+    label: str
+    """The number before it; empty: it has none."""
+
+    bare: str
+    """The rest."""
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return self.label + self.bare
+
+    def is_title(self, title: "Line") -> bool:
+        """Tell whether it says what *title* says; either may lack its number."""
+        if self.whole == title.whole:
+            return True
+        one = not (self.label and title.label) and len(title.bare) >= _SHORT
+        return one and self.bare == title.bare
+
+
+def _line(key: str) -> Line:
+    match = _LABEL.match(key)
+    label = match[0] if match else ""
+    bare = key[len(label) :]
+    return Line(label.replace(" ", ""), bare.replace(" ", ""))
 
 
 @lru_cache(maxsize=_KEPT_PAGES)
@@ -35,30 +75,32 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(key for key in keys if key)
 
 
-def places_of(text: str, title: object) -> list[int]:
-    """
-    List the lines, blank ones not counted, at which *title* stands alone.
+@lru_cache(maxsize=_KEPT_PAGES)
+def _read(text: str) -> tuple[Line, ...]:
+    return tuple(map(_line, _lines(text)))
 
-    A title may be broken into three lines, and a line may have a number before it
-    that the title lacks.
-    """
+
+def _spans(text: str, title: object) -> list[tuple[int, int]]:
+    """List where *title* stands alone: its first line, and the one behind it."""
     key = comparable(str(title or ""))
     if not any(c.isalpha() for c in key):
         return []
-    lines, found = _lines(text), []
+    wanted, lines = _line(key), _read(text)
+    most = len(wanted.whole)
+    found = []
     for at, first in enumerate(lines):
-        bare = _LABEL.sub("", first)
-        if not (key.startswith(first) or (bare and key.startswith(bare))):
-            continue
-        for start in {first, bare} - {""}:
-            joined = start
-            for more in lines[at + 1 : at + MAX_LINES]:
-                if len(joined) >= len(key):
-                    break
-                joined = f"{joined} {more}"
-            if joined == key:
-                found.append(at)
+        begins = first.bare if first.bare else first.whole
+        if not (wanted.whole.startswith(begins) or wanted.bare.startswith(begins)):
+            if not wanted.whole.startswith(first.whole):
+                continue
+        run = first
+        for end in range(at + 1, min(at + MAX_LINES, len(lines)) + 1):
+            if run.is_title(wanted):
+                found.append((at, end))
                 break
+            if len(run.whole) >= most or end == len(lines):
+                break
+            run = _line(" ".join(_lines(text)[at : end + 1]))
     return found
 
 
@@ -72,27 +114,57 @@ def stands_alone(title: object, pages: Pages, place: int) -> bool:
         place: Which of them, counted from 0.
     """
     text = pages[place][0]
-    if len(places_of(text, title)) != 1 or may_be_toc(text):
+    spans = _spans(text, title)
+    if len(spans) != 1 or (may_be_toc(text) and not _prose_at(text, spans[0][1])):
         return False
     beside = pages[max(place - 1, 0) : place + 2]
-    return sum(bool(places_of(other, title)) for other, _ in beside) == 1
+    return sum(bool(_spans(other, title)) for other, _ in beside) == 1
 
 
-def opening(title: object, text: str) -> str | None:
+def _prose_at(text: str, at: int) -> bool:
+    lines = _read(text)
+    return at < len(lines) and len(lines[at].whole) >= PROSE_CHARS
+
+
+def opening(title: object, pages: Pages, place: int) -> str | None:
     """
-    Tell whether *title* is the first thing on a page.
+    Tell whether *title* is the first thing on a page, headers aside.
 
     Returns:
         ``yes``, ``no``, or None where the text leaves it open: the title does not
-        stand there once, or there is no more than a header before it.
+        stand there once, or there is little before it.
     """
-    places = places_of(text, title)
-    if len(places) != 1:
+    spans = _spans(pages[place][0], title)
+    if len(spans) != 1:
         return None
-    before = sum(map(len, _lines(text)[: places[0]]))
+    lines = _read(pages[place][0])
+    before = lines[_headers(pages, place) : spans[0][0]]
     if not before:
         return "yes"
-    return "no" if before > BEFORE_CHARS else None
+    size = sum(len(line.whole) for line in before)
+    return "no" if size >= CONTENT_CHARS else None
+
+
+def _headers(pages: Pages, place: int) -> int:
+    """Count the lines at the top of a page that are its number or its header."""
+    near = [n for n in range(place - 2, place + 3) if n != place]
+    others = {
+        _without_digits(line)
+        for n in near
+        if 0 <= n < len(pages)
+        for line in _read(pages[n][0])[:HEADER_LINES]
+    }
+    count = 0
+    for line in _read(pages[place][0])[:HEADER_LINES]:
+        number = _PAGE_NUMBER.fullmatch(line.whole)
+        if not number and _without_digits(line) not in others:
+            break
+        count += 1
+    return count
+
+
+def _without_digits(line: Line) -> str:
+    return _DIGITS.sub("", line.whole)
 
 
 def only_page_of(
@@ -107,7 +179,7 @@ def only_page_of(
         numbers: Where to look.
         start: Number of the first of *pages*.
     """
-    on = [n for n in numbers if places_of(pages[n - start][0], title)]
+    on = [n for n in numbers if _spans(pages[n - start][0], title)]
     if len(on) == 1 and stands_alone(title, pages, on[0] - start):
         return on[0]
     return None
@@ -123,18 +195,12 @@ def appearance_in(asked: Check) -> Check:
         model: str | None = None,
     ) -> Mapping[str, Any]:
         """Tell whether a section appears on the page it is said to start on."""
-        page = item.get("physical_index")
-        place = page - start_index if isinstance(page, int) else -1
-        if (
-            decides()
-            and 0 <= place < len(page_list)
-            and stands_alone(item["title"], page_list, place)
-        ):
+        if decides() and confirmed(item, page_list, start_index):
             return {
                 "list_index": item.get("list_index"),
                 "answer": "yes",
                 "title": item["title"],
-                "page_number": page,
+                "page_number": item["physical_index"],
             }
         found: Mapping[str, Any] = await asked(item, page_list, start_index, model)
         return found
@@ -142,16 +208,8 @@ def appearance_in(asked: Check) -> Check:
     return check_title_appearance
 
 
-def opening_in(asked: Check) -> Check:
-    """Return ``check_title_appearance_in_start`` that asks only where it must."""
-
-    async def check_title_appearance_in_start(
-        title: str, page_text: str, model: str | None = None, logger: object = None
-    ) -> str:
-        """Tell whether a section is the first thing on its page."""
-        answer = opening(title, page_text) if decides() else None
-        if answer is not None:
-            return answer
-        return str(await asked(title, page_text, model=model, logger=logger))
-
-    return check_title_appearance_in_start
+def confirmed(item: Mapping[str, Any], pages: Pages, start: int) -> bool:
+    """Tell whether the text confirms an entry: its title stands alone on its page."""
+    page = item.get("physical_index")
+    place = page - start if isinstance(page, int) else -1
+    return 0 <= place < len(pages) and stands_alone(item["title"], pages, place)

@@ -27,6 +27,9 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(rf"^.*[^\W\d_].*(?:\s|[:.…]|[\u3000-\u9fff]){_NUMBER}$")
 """A line of what is known to be a table of contents, and its page number."""
 
+_COLON = re.compile(r"[^\W\d_].*:\s+\d{1,4}$")
+"""A title, a leader that was rewritten, a page number."""
+
 _LABEL = re.compile(r"^(?:\d+ )+")
 
 _NUMBER_ALONE = re.compile(rf"^{_NUMBER}$")
@@ -109,26 +112,37 @@ def has_page_numbers(toc: str) -> bool:
 
 def holds_all(entries: Sequence[Mapping[str, Any]], toc: str) -> bool:
     """
-    Tell whether *entries* surely hold every line of *toc* that has a page number.
+    Tell whether *entries* surely hold all of a table of contents.
 
     Args:
         entries: With ``title`` and ``page``.
-        toc: A table of contents; its leaders may have been rewritten to colons.
+        toc: The table; its leaders may have been rewritten to colons. Other text may
+            stand before and behind it.
 
     Returns:
-        Whether there are five such lines or more, and each is, with its number, the
-        title of an entry or the end of one that is broken.
+        Whether five lines or more are an entry with its number, or the end of one;
+        so are all lines with a number between them; and the table does not go on.
     """
     pages: dict[str, list[str]] = {}
     for entry in entries:
         title = comparable(str(entry.get("title") or ""))
         pages.setdefault(str(entry.get("page")), []).append(title)
-    matches = [match for line in _lines(toc) if (match := _NUMBERED.search(line))]
-    return len(matches) >= SURE_ENTRIES and all(
-        any(_same(title, comparable(match[0][: match.start(1)])) for title in titles)
-        for match in matches
-        for titles in [pages.get(match[1], [])]
-    )
+    found: list[bool | None] = []
+    led: list[bool] = []
+    for line in _lines(toc):
+        match = _NUMBERED.search(line)
+        known = match is not None and match[1].isdecimal()
+        text = comparable(line[: match.start(1)]) if match else ""
+        titles = pages.get(match[1], []) if match else []
+        same = any(_same(title, text) for title in titles)
+        found.append(same if known and (same or len(line) <= SHORT_LINE) else None)
+        led.append(_COLON.search(line) is not None)
+    held = [place for place, same in enumerate(found) if same]
+    if len(held) < SURE_ENTRIES:
+        return False
+    inside = False in found[held[0] : held[-1] + 2]
+    outside = any(led[: held[0]]) or any(led[held[-1] + 1 :])
+    return not inside and not outside
 
 
 def _same(title: str, line: str) -> bool:

@@ -60,13 +60,14 @@ def toc_finder_in(upstream: Mapping[str, Any]) -> Callable[..., list[int]]:
         del logger
         pages = _Pages(upstream, page_list, opt.model)
         end = min(opt.toc_check_page_num, len(page_list))
+        start_page_index = pages.nearest_sure(start_page_index, end)
         found: list[int] = []
         for place in range(start_page_index, len(page_list)):
             if len(found) >= MAX_TOC_PAGES or (not found and place >= end):
                 break
             if not page_list[place][0].strip():
                 continue
-            ahead = range(place, place + 1 if found else end)
+            ahead = range(place, place + 2 if found else end)
             if pages.is_toc(place, ahead, going_on=bool(found)):
                 found.append(place)
             elif found:
@@ -87,6 +88,27 @@ class _Pages:
         self._model = model
         self._decides = decides()
         self._known: dict[int, bool] = {}
+        self._run = range(0)
+        """Pages that surely are one table, the first of them."""
+
+    def nearest_sure(self, start: int, end: int) -> int:
+        """
+        Return where to look from, in view of the pages that surely are a table.
+
+        Pages that only may be one are looked at where they lie right before the
+        first that surely is; *start*, if there is none before *end*.
+        """
+        if not self._decides:
+            return start
+        places = range(start, end)
+        sure = next((n for n in places if self._surely(n)), None)
+        if sure is None:
+            return start
+        behind = (n for n in range(sure, len(self._pages)) if not self._surely(n))
+        self._run = range(sure, next(behind, len(self._pages)))
+        while sure > start and self._sure(sure - 1, going_on=False) is not False:
+            sure -= 1
+        return sure
 
     def is_toc(self, place: int, ahead: Sequence[int], *, going_on: bool) -> bool:
         """
@@ -101,15 +123,29 @@ class _Pages:
             sure = self._sure(place, going_on=going_on)
             if sure is not None:
                 return sure
-            open_pages = (n for n in ahead if self._is_open(n, going_on=going_on))
+            open_pages = (
+                n
+                for n in self._worth_asking(place, ahead)
+                if self._is_open(n, going_on=going_on or n in {place + 1, self._run.stop})
+            )
             self._ask(list(islice(open_pages, WAVE if self._decides else 1)))
         return self._known[place]
+
+    def _worth_asking(self, place: int, ahead: Sequence[int]) -> Sequence[int]:
+        """List the pages of *ahead* that may be looked at, as far as can be told."""
+        if not self._run or place >= self._run.start:
+            return ahead
+        before = [n for n in ahead if n < self._run.start]
+        return [*before, *(n for n in ahead if n == self._run.stop)]
+
+    def _surely(self, place: int) -> bool:
+        return is_toc(self._pages[place][0])
 
     def _sure(self, place: int, *, going_on: bool) -> bool | None:
         if not self._decides:
             return None
         text = self._pages[place][0]
-        if is_toc(text):
+        if self._surely(place):
             return True
         may_be = may_go_on(text) if going_on else may_be_toc(text)
         return None if may_be else False
