@@ -35,9 +35,6 @@ START = Path(__file__).with_name("speed_start.py")
 GROWTH = (10, 50, 200, 500, 1000, 2000)
 """Pages of the generated documents."""
 
-LONG = 50
-"""Pages from which on a document counts as long, for flash."""
-
 _SAMPLE_S = 0.05
 _PARTS = ("standard", "growth", "flash", "start")
 

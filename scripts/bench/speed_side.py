@@ -14,6 +14,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,12 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], str] = {}
+        self.times: list[float] = []
+        """When each question was asked."""
 
     def __call__(self, asked: Asked) -> str:
         """Answer from the text in the prompt."""
+        self.times.append(time.perf_counter())
         key = (asked.question, *(turn["content"] for turn in asked.messages))
         if key not in self._known:
             self._known[key] = reply(asked)
@@ -80,10 +84,22 @@ def run(argv: list[str], memory: Memory, latency_s: float) -> dict[str, Any]:
         "ends": [n.get("end_index") for n in nodes],
         "calls": len(script.asked),
         "prompt_tokens": sum(count_tokens(a.text, MODEL) for a in script.asked),
+        "longest_prompt": max(
+            (count_tokens(a.text, MODEL) for a in script.asked), default=0
+        ),
         "per_question": dict(Counter(script.questions)),
         "tokens_per_question": per_question(script),
         "cached_tokens": cached_tokens(script),
     }
+
+
+def in_turn(times: Sequence[float], latency_s: float) -> int:
+    """Count the most calls of which each began after the one before had ended."""
+    count, end = 0, 0.0
+    for start in sorted(times):
+        if start >= end:
+            count, end = count + 1, start + latency_s
+    return count
 
 
 def per_question(script: Script) -> dict[str, int]:
@@ -171,9 +187,11 @@ def main(argv: list[str]) -> int:
         outline = outline_of(Path(argv[3]))
         if outline:
             found |= quality(found["headings"], outline)
-        found["walls_s"] = [
-            run(argv, memory, latency_s)["wall_s"] for _ in range(runs)
-        ]
+        found["walls_s"] = []
+        for _ in range(runs):
+            memory.times.clear()
+            found["walls_s"].append(run(argv, memory, latency_s)["wall_s"])
+            found["rounds"] = in_turn(memory.times, latency_s)
     out.write(json.dumps(found) + "\n")
     return 0
 
