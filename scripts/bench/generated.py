@@ -6,11 +6,39 @@ from pathlib import Path
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen import canvas
 
-_WORDS = (
-    "account archive balance border channel column copper current delta engine "
-    "filter gravel harbour index island junction kernel ladder margin meadow "
-    "needle orbit packet quarry record signal timber uplift valley window yield"
-).split()
+_WORDS = [
+    "account",
+    "archive",
+    "balance",
+    "border",
+    "channel",
+    "column",
+    "copper",
+    "current",
+    "delta",
+    "engine",
+    "filter",
+    "gravel",
+    "harbour",
+    "index",
+    "island",
+    "junction",
+    "kernel",
+    "ladder",
+    "margin",
+    "meadow",
+    "needle",
+    "orbit",
+    "packet",
+    "quarry",
+    "record",
+    "signal",
+    "timber",
+    "uplift",
+    "valley",
+    "window",
+    "yield",
+]
 
 _LINES = 40
 _PAGES_PER_CHAPTER = 10
@@ -42,7 +70,9 @@ def write_document(path: Path, pages: int) -> None:
 def _draw(sheet: canvas.Canvas, lines: list[str]) -> None:
     for row, line in enumerate(lines):
         heading = line[0].isdigit()
-        sheet.setFont("Helvetica-Bold" if heading else "Helvetica", 14 if heading else 9)
+        sheet.setFont(
+            "Helvetica-Bold" if heading else "Helvetica", 14 if heading else 9
+        )
         sheet.drawString(56, 790 - row * 18, line)
     sheet.showPage()
 

@@ -2,7 +2,7 @@
 """
 How fast and how dear: the released PageIndex against ours, in the same run.
 
-    python scripts/bench/speed.py [--runs 5] [--json FILE] [--write FILE] [PDF|FOLDER...]
+    scripts/bench/speed.py [--runs 5] [--json FILE] [--write FILE] [PDF|FOLDER...]
 
 Both sides ask the same scripted model, which takes half a second to answer. Each
 ratio is ours by the released one's, as minimum, median and maximum over the runs.
@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "tests")]
 
-from bench.speed_report import report  # noqa: E402
-from compare_upstream import pdf_files, trees  # noqa: E402
+from scripts.bench.speed_report import report  # noqa: E402
+from scripts.compare_upstream import pdf_files, trees  # noqa: E402
+
 from vectorless_rag.settings import Settings  # noqa: E402
 from vectorless_rag.upstream.proofs import old_parser  # noqa: E402
 
@@ -146,7 +147,7 @@ def _same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def growth(bench: Bench, folder: Path, sizes: Sequence[int]) -> list[dict[str, Any]]:
     """Index generated documents of growing length, without latency."""
-    from bench.generated import write_document  # noqa: PLC0415
+    from scripts.bench.generated import write_document  # noqa: PLC0415
 
     found = []
     for pages in sizes:

@@ -1,7 +1,7 @@
 """
 One side of ``speed.py``: index one document several times, print what it took.
 
-    speed_side.py released|patched TREE standard|flash PDF RUNS LATENCY_S CONCURRENCY 0|1
+    speed_side.py SIDE TREE standard|flash PDF RUNS LATENCY_S CONCURRENCY 0|1
 
 The first run fills a memory of answers and is not timed, so that the others wait for
 the simulated provider alone, and not for the making of its answers. With 0 runs there
@@ -18,14 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from compare_child import covered, every, patched, released, reply  # noqa: E402
-from patches.parser_stand_in import take_the_name  # noqa: E402
-from patches.scripted import MODEL, Asked, Script, provider  # noqa: E402
-from vectorless_rag.pageindex_runtime.operations import OPERATIONS  # noqa: E402
-from vectorless_rag.pageindex_runtime.page_text import comparable  # noqa: E402
-from vectorless_rag.pageindex_runtime.tokens import count_tokens  # noqa: E402
+from scripts.compare_child import covered, every, patched, released, reply
+
+from patches.parser_stand_in import take_the_name
+from patches.scripted import MODEL, Asked, Script, provider
+from vectorless_rag.pageindex_runtime.operations import OPERATIONS
+from vectorless_rag.pageindex_runtime.page_text import comparable
+from vectorless_rag.pageindex_runtime.tokens import count_tokens
 
 CACHE_FROM, CACHE_STEP = 1024, 128
 """Tokens that a prefix must have to be cached, and the steps it grows in."""
@@ -53,7 +54,7 @@ class Memory:
 def run(argv: list[str], memory: Memory, latency_s: float) -> dict[str, Any]:
     """Index once; return what came of it and how long it took."""
     side, tree, mode, path = argv[:4]
-    answers = dict.fromkeys(OPERATIONS, memory)
+    answers: dict[str, Any] = dict.fromkeys(OPERATIONS, memory)
     with provider(
         mode=mode,
         latency_s=latency_s,

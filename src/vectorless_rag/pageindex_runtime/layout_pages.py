@@ -31,7 +31,7 @@ MOST = 4
 """Processes at once."""
 
 
-class HelperFailed(Exception):
+class HelperError(Exception):
     """A process that read pages did not bring them."""
 
 
@@ -55,22 +55,22 @@ def page_reader_in(upstream: Upstream) -> Callable[..., Any]:
         Returns:
             The spans of each page; and of each page its view box and rotation.
         """
-        whole: Callable[..., Any] = upstream["parse_charlevel_meta"]
+        whole: Callable[..., tuple[list[list[Any]], list[Any]]] = upstream[
+            "parse_charlevel_meta"
+        ]
         if isinstance(doc_handle, str | Path):
             source: tuple[str, Any] = ("path", str(doc_handle))
         elif isinstance(doc_handle, BytesIO):
             source = ("bytes", doc_handle.getvalue())
         else:
-            found: tuple[list[list[Any]], list[Any]] = whole(doc_handle)
-            return found
+            return whole(doc_handle)
         count = _count_pages(upstream, source)
         shares = _shares(count, workers, min_pages)
         try:
             with _without_collecting():
                 pages = _read(upstream, source, shares)
         except Exception:  # noqa: BLE001  (that reader is the source of truth)
-            found = whole(doc_handle)
-            return found
+            return whole(doc_handle)
         return [spans for spans, _ in pages], [meta for _, meta in pages]
 
     return parse_charlevel_meta_parallel
@@ -113,8 +113,9 @@ def _read(
 ) -> list[Page]:
     helpers: list[_Helper] = []
     try:
+        # One by one: those that were started are ended, should the next not start.
         for share in shares[1:]:
-            helpers.append(_Helper(upstream, source, share))
+            helpers += [_Helper(upstream, source, share)]
         read = {0: _share(upstream, source, shares[0])}
         for number, helper in enumerate(helpers, 1):
             read[number] = helper.pages()
@@ -154,12 +155,12 @@ class _Helper:
         Wait for its pages.
 
         Raises:
-            HelperFailed: It brought none, for whatever reason.
+            HelperError: It brought none, for whatever reason.
         """
-        with open(self._answer, "rb", closefd=False) as stream:  # noqa: PTH123
+        with open(self._answer, "rb", closefd=False) as stream:
             data = stream.read()
         if not data:
-            raise HelperFailed
+            raise HelperError
         pages: list[Page] = pickle.loads(data)  # noqa: S301  (a fork of this process)
         return pages
 
@@ -178,7 +179,7 @@ def _serve(
     status = 1
     try:
         data = pickle.dumps(_share(upstream, source, share), pickle.HIGHEST_PROTOCOL)
-        with open(answer, "wb") as stream:  # noqa: PTH123
+        with open(answer, "wb") as stream:
             stream.write(data)
         status = 0
     finally:

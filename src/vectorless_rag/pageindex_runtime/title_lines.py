@@ -89,10 +89,11 @@ def _spans(text: str, title: object) -> list[tuple[int, int]]:
     most = len(wanted.whole)
     found = []
     for at, first in enumerate(lines):
-        begins = first.bare if first.bare else first.whole
-        if not (wanted.whole.startswith(begins) or wanted.bare.startswith(begins)):
-            if not wanted.whole.startswith(first.whole):
-                continue
+        begins = first.bare or first.whole
+        if not any(
+            title.startswith(begins) for title in (wanted.whole, wanted.bare)
+        ) and not wanted.whole.startswith(first.whole):
+            continue
         run = first
         for end in range(at + 1, min(at + MAX_LINES, len(lines)) + 1):
             if run.is_title(wanted):

@@ -148,8 +148,10 @@ def holds_all(entries: Sequence[Mapping[str, Any]], toc: str) -> bool:
 def _same(title: str, line: str) -> bool:
     """Tell whether a line is a title, with its label or without, or ends it."""
     bare = _LABEL.sub("", line)
-    return line.endswith(title) if len(title) <= len(line) else bool(
-        bare and f" {title}".endswith(f" {bare}")
+    return (
+        line.endswith(title)
+        if len(title) <= len(line)
+        else bool(bare and f" {title}".endswith(f" {bare}"))
     )
 
 

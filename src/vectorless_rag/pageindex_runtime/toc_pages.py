@@ -126,7 +126,9 @@ class _Pages:
             open_pages = (
                 n
                 for n in self._worth_asking(place, ahead)
-                if self._is_open(n, going_on=going_on or n in {place + 1, self._run.stop})
+                if self._is_open(
+                    n, going_on=going_on or n in {place + 1, self._run.stop}
+                )
             )
             self._ask(list(islice(open_pages, WAVE if self._decides else 1)))
         return self._known[place]

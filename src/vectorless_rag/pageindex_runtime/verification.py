@@ -134,19 +134,20 @@ def opening_checker_in(upstream: Upstream) -> Callable[..., Any]:
         logger: object = None,
     ) -> list[Entry]:
         """
-        Write into every entry whether it opens its page: ``appear_start``, and where
-        that is known of which page: ``opens_page``.
+        Write into every entry whether it opens its page: ``appear_start``.
 
-        Without a page, with a page that does not exist, or where the check failed,
-        it does not. Nothing is asked that the text shows, or that no other entry's
-        pages depend on.
+        Where that is known, ``opens_page`` says of which page, and it is not asked
+        again. Without a page, with a page that does not exist, or where the check
+        failed, it does not. Nothing is asked that the text shows, or that no other
+        entry's pages depend on.
         """
         check = upstream["check_title_appearance_in_start"]
         by_text = decides()
-        matters = _places_that_matter(structure) if by_text else None
+        known = [_asked_before(entry) for entry in structure]
+        matters = _places_that_matter(structure) if by_text else range(len(structure))
         asked = []
         for place, entry in enumerate(structure):
-            if _asked_before(entry):
+            if known[place]:
                 continue
             entry["appear_start"] = "no"
             page = page_of(entry.get("physical_index"))
@@ -154,11 +155,9 @@ def opening_checker_in(upstream: Upstream) -> Callable[..., Any]:
                 entry["appear_start"] = "yes"
             elif page is None or not 1 <= page <= len(page_list):
                 continue
-            elif matters is not None and place not in matters:
-                continue
             elif by_text and (answer := opening(entry["title"], page_list, page - 1)):
                 entry |= {"appear_start": answer, "opens_page": page}
-            else:
+            elif place in matters:
                 asked.append((entry, page_list[page - 1][0]))
         results = await gathered(
             check(entry["title"], text, model=model, logger=logger)
