@@ -35,7 +35,10 @@ PROSE_CHARS = 40
 _LABEL = re.compile(r"^(?:[a-z] (?=\d))?(?:\d+ )+")
 _PAGE_NUMBER = re.compile(r"\d{1,4}|[ivxlcdm]{1,7}")
 _DIGITS = re.compile(r"\d+")
-_SHORT = 4
+
+_SHORT_BYTES = 4
+"""A shorter title without its number may be anything; two ideographs are enough."""
+
 _KEPT_PAGES = 256
 
 
@@ -58,7 +61,10 @@ class Line:
         """Tell whether it says what *title* says; either may lack its number."""
         if self.whole == title.whole:
             return True
-        one = not (self.label and title.label) and len(title.bare) >= _SHORT
+        one = (
+            not (self.label and title.label)
+            and len(title.bare.encode()) >= _SHORT_BYTES
+        )
         return one and self.bare == title.bare
 
 
