@@ -81,8 +81,9 @@ import os, sys
 sys.path[:0] = sys.argv[1:3]
 os.sched_getaffinity = lambda _: {0, 1, 2}
 from test_layout_pages import names
+from vectorless_rag import forks
 from vectorless_rag.pageindex_runtime import layout_pages
-layout_pages.PAGES_PER_HELPER = 1
+forks.shared.__kwdefaults__["share"] = 1
 me = os.getpid()
 def run_page(page):
     if sys.argv[3] == "dies" and os.getpid() != me:
