@@ -90,6 +90,12 @@ bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
 bench: setup    ## speed, calls and tokens against the released package, on real documents
 	$(BIN)/python scripts/bench/speed.py --json build/bench/speed.json --write docs/performance.md $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
 
+bench-plan: setup ## what was planned against simulated runs, on real documents
+	$(BIN)/python scripts/bench/planning.py $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
+
+bench-corpus: setup ## documents a minute by jobs, and how cost, time and memory grow
+	$(BIN)/python scripts/bench/corpus.py --most $${DOCUMENTS:-2000}
+
 compare-flash: setup ## flash trees before and after 0060, on real documents
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/proofs.txt -d build/proofs
 	$(BIN)/python scripts/compare_flash_trees.py --with $(CURDIR)/build/proofs/*.whl $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
@@ -147,4 +153,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more fuzz-quick fuzz bench bench-ledger compare-flash compare lint type patches-check patches-shell patches-export revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-docs test-packages test-pythons test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

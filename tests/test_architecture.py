@@ -12,7 +12,8 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 
 # A part may import only parts that stand above it; a folder is one part.
 ORDER = [
-    "errors", "units", "canon", "wire", "landlock", "events", "process", "settings",
+    "errors", "units", "canon", "estimates", "wire_json", "wire", "landlock", "events",
+    "process", "variables", "store_settings", "settings",
     "environment", "files", "forks", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",
@@ -23,7 +24,7 @@ ORDER = [
 # The parent talks to the child through pipes, never through an import.
 CHILD_ONLY = {"pageindex_runtime", "confinement", "run_pageindex"}
 SHARED = {"errors", "units", "canon", "wire", "events", "source", "prices", "ledger"}
-SHARED |= {"files", "forks", "landlock", "tracing_ids"}
+SHARED |= {"files", "forks", "landlock", "tracing_ids", "estimates", "wire_json"}
 PARENT_ONLY = set(ORDER) - CHILD_ONLY - SHARED
 
 
