@@ -106,3 +106,23 @@ def test_open_pages_are_asked_about_side_by_side() -> None:
     upstream = names(toc_detector_single_page=answer)
     with use(cast("Caller", _Deciding())):
         assert [] == upstream["find_toc_pages"](0, pages_of([TITLES] * 5), options())
+
+
+def test_what_was_asked_ahead_is_not_asked_again() -> None:
+    """A table may end the document, and the next is looked for behind the first."""
+    seen: list[str] = []
+    texts = [TITLES, LEADERS, TITLES + " one", PAGE_OF_PROSE, TITLES + " two"]
+
+    def answer(text: str, **_: Any) -> str:
+        seen.append(text)
+        return "no" if text.endswith("one") else "yes"
+
+    upstream = names(toc_detector_single_page=answer)
+    pages = pages_of(texts)
+    with use(cast("Caller", _Deciding())):
+        tables = [
+            upstream["find_toc_pages"](start, pages, options()) for start in (0, 2, 4)
+        ]
+
+    assert [[0, 1], [4], [4]] == tables
+    assert len(set(seen)) == len(seen)

@@ -8,6 +8,7 @@ pages that leave it open are asked about side by side, a few at a time.
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
@@ -67,7 +68,7 @@ def toc_finder_in(upstream: Mapping[str, Any]) -> Callable[..., list[int]]:
                 break
             if not page_list[place][0].strip():
                 continue
-            ahead = range(place, place + 2 if found else end)
+            ahead = range(place, min(place + 2, len(page_list)) if found else end)
             if pages.is_toc(place, ahead, going_on=bool(found)):
                 found.append(place)
             elif found:
@@ -75,6 +76,25 @@ def toc_finder_in(upstream: Mapping[str, Any]) -> Callable[..., list[int]]:
         return found
 
     return find_toc_pages
+
+
+_ASKED: ContextVar[tuple[Pages, dict[int, bool]] | None] = ContextVar(
+    "toc_pages_asked", default=None
+)
+
+
+def _answers_about(pages: Pages) -> dict[int, bool]:
+    """
+    Return what the model has said of *pages*, by place; added to.
+
+    A document is searched again behind a table without page numbers: what was asked
+    ahead is not asked twice.
+    """
+    held = _ASKED.get()
+    if held is None or held[0] is not pages:
+        held = pages, {}
+        _ASKED.set(held)
+    return held[1]
 
 
 class _Pages:
@@ -87,7 +107,7 @@ class _Pages:
         self._pages = pages
         self._model = model
         self._decides = decides()
-        self._known: dict[int, bool] = {}
+        self._known = _answers_about(pages) if self._decides else {}
         self._run = range(0)
         """Pages that surely are one table, the first of them."""
 
@@ -126,7 +146,8 @@ class _Pages:
             open_pages = (
                 n
                 for n in self._worth_asking(place, ahead)
-                if self._is_open(
+                if n not in self._known
+                and self._is_open(
                     n, going_on=going_on or n in {place + 1, self._run.stop}
                 )
             )
@@ -161,7 +182,7 @@ class _Pages:
         asked = [(contextvars.copy_context(), place) for place in places]
         with ThreadPoolExecutor(max_workers=len(asked)) as pool:
             answers = pool.map(lambda one: one[0].run(self._answer, one[1]), asked)
-            self._known |= dict(zip(places, answers, strict=True))
+            self._known.update(zip(places, answers, strict=True))
 
     def _answer(self, place: int) -> bool:
         ask = self._upstream["toc_detector_single_page"]
