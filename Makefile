@@ -96,6 +96,9 @@ bench-ledger: $(READY) ## pairs a second and the worst wait, on both databases
 	$(BIN)/python scripts/bench/ledger.py
 	$(BIN)/python scripts/bench/boundary.py
 
+bench: setup    ## speed, calls and tokens against the released package, on real documents
+	$(BIN)/python scripts/bench/speed.py --json build/bench/speed.json --write docs/performance.md $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
+
 bench-plan: setup ## what was planned against simulated runs, on real documents
 	$(BIN)/python scripts/bench/planning.py $${VECTORLESS_RAG_CORPUS:-$(CURDIR)/tests/samples}
 
@@ -159,4 +162,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons test-local fuzz-quick fuzz bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean

@@ -105,7 +105,8 @@ def main(argv: list[str]) -> int:
     out, sys.stdout = sys.stdout, sys.stderr
     take_the_name()
     found: dict[str, Any] = {}
-    with provider(mode=mode, **dict.fromkeys(OPERATIONS, reply)) as script:
+    answers: dict[str, Any] = dict.fromkeys(OPERATIONS, reply)
+    with provider(mode=mode, decides=True, **answers) as script:
         sys.modules["litellm"].token_counter = (  # type: ignore[attr-defined]
             lambda text="", **_: count_tokens(text, MODEL)
         )

@@ -14,7 +14,7 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 ORDER = [
     "errors", "units", "canon", "estimates", "wire_json", "wire", "landlock", "events",
     "process", "variables", "store_settings", "fleet_settings", "settings",
-    "environment", "files", "source", "prices", "ledger", "tracing_ids",
+    "environment", "files", "forks", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",
     "launch", "results", "running", "attempts", "workspace", "pipeline", "plan",
@@ -24,7 +24,7 @@ ORDER = [
 # The parent talks to the child through pipes, never through an import.
 CHILD_ONLY = {"pageindex_runtime", "confinement", "run_pageindex"}
 SHARED = {"errors", "units", "canon", "wire", "events", "source", "prices", "ledger"}
-SHARED |= {"files", "landlock", "tracing_ids", "estimates", "wire_json"}
+SHARED |= {"files", "forks", "landlock", "tracing_ids", "estimates", "wire_json"}
 PARENT_ONLY = set(ORDER) - CHILD_ONLY - SHARED
 
 

@@ -1,7 +1,8 @@
 """Checks of placed entries."""
 
 import asyncio
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,6 +18,10 @@ from upstream_stand_in import (
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.pageindex_runtime.marks import mark
 from vectorless_rag.pageindex_runtime.verification import gathered
+from vectorless_rag.pageindex_runtime.wiring import use
+
+if TYPE_CHECKING:
+    from vectorless_rag.pageindex_runtime.calls import Caller
 
 PAGES = pages_of(["Alpha", "Beta"])
 
@@ -84,3 +89,43 @@ def test_jobs_need_not_be_coroutines() -> None:
 
     with pytest.raises(VectorlessRagError, match="credentials"):
         asyncio.run(run())
+
+
+def deciding() -> Any:
+    """Put a caller in use whose policy is to ask only what the text leaves open."""
+    return use(cast("Caller", SimpleNamespace(policy=SimpleNamespace(decides=True))))
+
+
+PROSE = "The quick brown fox jumps over the lazy dog, again and again and again. "
+
+
+def test_who_opens_a_page_is_asked_where_it_matters() -> None:
+    """Not of the first page, nor of a second entry on one page."""
+    entries = [entry("A", 1), entry("B", 2), entry("C", 2), entry("D", 3)]
+    asked: list[str] = []
+
+    def answer(title: str, *_: Any, **__: Any) -> str:
+        asked.append(title)
+        return "yes"
+
+    check = names(check_title_appearance_in_start=later(answer))
+    with deciding():
+        run = check["check_title_appearance_in_start_concurrent"]
+        asyncio.run(run(entries, pages_of([PROSE, PROSE, f"{PROSE * 3}\nD\n"])))
+
+    assert (["B"], ["no", "yes", "no", "no"]) == (
+        asked, [e["appear_start"] for e in entries],
+    )  # fmt: skip
+
+
+def test_what_was_told_of_the_same_page_is_not_asked_again() -> None:
+    """An entry that has moved since is asked about anew."""
+    told = {"appear_start": "yes", "opens_page": 2}
+    entries = [entry("A", 1), entry("B", 2) | told, entry("C", 3) | told]
+    check = names(check_title_appearance_in_start=later(says("no")))
+
+    with deciding():
+        run = check["check_title_appearance_in_start_concurrent"]
+        asyncio.run(run(entries, pages_of([PROSE] * 3)))
+
+    assert ["no", "yes", "no"] == [e["appear_start"] for e in entries]

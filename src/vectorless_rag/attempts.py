@@ -9,7 +9,6 @@ from typing import Self
 from vectorless_rag.artifact import RunRecord, RunUsage
 from vectorless_rag.artifact import timestamp as spelled
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import (
     Attempt,
     Outcome,
@@ -64,6 +63,9 @@ class AccountedAttempt:
         )
 
     def __enter__(self) -> Self:
+        # SQL is imported with the first attempt: to reuse an artifact needs none.
+        from vectorless_rag.ledger.book import Ledger  # noqa: PLC0415
+
         self._ledger = Ledger.open(self.settings.effective_ledger_url)
         try:
             if self.limits_run:

@@ -123,7 +123,7 @@ class Settings(FleetSettings):
         3, ge=1, le=10, description="Provider requests one model call may make."
     )
     concurrency: int = Field(
-        8, ge=1, le=256, description="Model calls in flight at once, per document."
+        32, ge=1, le=256, description="Model calls in flight at once, per document."
     )
     jobs: int = Field(
         1, ge=1, le=256, description="Documents that are built at a time."

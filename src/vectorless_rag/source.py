@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.files import opened, unreadable
+from vectorless_rag.forks import shared_or_alone
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Parser
 
@@ -225,7 +226,7 @@ def read_pages(path: Path, *, max_pages: int) -> Pages:
         raise VectorlessRagError(Code.SOURCE_UNREADABLE, "the PDF has no pages")
     if count > max_pages:
         raise VectorlessRagError(Code.SOURCE_TOO_LARGE, f"{count} pages")
-    texts = [_page_text(reader, index) for index in range(count)]
+    texts = shared_or_alone(lambda some: [_page_text(reader, n) for n in some], count)
     return Pages(
         texts=tuple(text or "" for text in texts),
         unreadable=sum(text is None for text in texts),

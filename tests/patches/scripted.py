@@ -10,6 +10,7 @@ import asyncio
 import importlib.util
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -93,6 +94,12 @@ class Script:
     touched: list[str] = field(default_factory=list)
     """Functions of LiteLLM that were called."""
 
+    latency_s: float = 0.0
+    """How long every answer takes."""
+
+    answered: list[Asked] = field(default_factory=list)
+    """Requests whose answer has come back, in that order."""
+
     def answer(self, asked: Asked) -> tuple[str, str]:
         """Return text and finish reason, or raise what the script says."""
         self.asked.append(asked)
@@ -156,8 +163,10 @@ class Far:
 
 
 async def _maybe_slow(script: Script, asked: Asked) -> tuple[str, str]:
-    await asyncio.sleep(0)
-    return script.answer(asked)
+    answer = script.answer(asked)
+    await asyncio.sleep(script.latency_s)
+    script.answered.append(asked)
+    return answer
 
 
 def failure_of(error: HttpError) -> ProviderFailure:
@@ -197,7 +206,11 @@ def _litellm(script: Script) -> ModuleType:
         return SimpleNamespace(choices=[choice], usage=None)
 
     def completion(**request: Any) -> SimpleNamespace:
-        return response(*script.answer(asked_of(request)))
+        asked = asked_of(request)
+        answer = script.answer(asked)
+        time.sleep(script.latency_s)
+        script.answered.append(asked)
+        return response(*answer)
 
     async def acompletion(**request: Any) -> SimpleNamespace:
         return response(*await _maybe_slow(script, asked_of(request)))
@@ -241,15 +254,17 @@ def no_remote() -> NoReturn:
 
 
 @contextmanager
-def boundary(script: Script, mode: str) -> Iterator[None]:
+def boundary(
+    script: Script, mode: str, *, concurrency: int = 64, decides: bool = False
+) -> Iterator[None]:
     """Put a call boundary in place that ends at the script."""
     limits = Limits(
         max_output_tokens=4096,
         call_timeout_s=60,
         call_attempts=3,
-        concurrency=64,
+        concurrency=concurrency,
         provider_concurrency=64,
-        max_pages=1000,
+        max_pages=5000,
         memory_bytes=1 << 30,
     )
     policy = Policy(
@@ -258,6 +273,7 @@ def boundary(script: Script, mode: str) -> Iterator[None]:
         budgets=("budget",),
         limits=limits,
         mode=mode,
+        decides=decides,
         backoff=Backoff(first_s=0.0),
     )
     caller = Caller(
@@ -277,20 +293,31 @@ def boundary(script: Script, mode: str) -> Iterator[None]:
 
 
 @contextmanager
-def provider(mode: str = "standard", **answers: Answer) -> Iterator[Script]:
+def provider(
+    mode: str = "standard",
+    *,
+    latency_s: float = 0.0,
+    concurrency: int = 64,
+    decides: bool = False,
+    **answers: Answer,
+) -> Iterator[Script]:
     """
     Let a scripted model answer, on any tree.
 
     Args:
         mode: What the run was asked for: ``auto``, ``flash`` or ``standard``.
+        latency_s: How long every answer takes.
+        concurrency: Calls in flight at once, from 0010 on.
+        decides: Whether what the text answers is not asked; a proof of what is done
+            with answers wants every question asked.
         answers: By operation: a text, a value spelled as JSON, a `Cut`, an
             exception, a function of what was asked, or `turns`.
     """
-    script = Script(answers)
+    script = Script(answers, latency_s=latency_s)
     before = sys.modules.get("litellm")
     sys.modules["litellm"] = _litellm(script)
     try:
-        with boundary(script, mode):
+        with boundary(script, mode, concurrency=concurrency, decides=decides):
             yield script
     finally:
         if before is None:

@@ -12,7 +12,16 @@ from pageindex import (  # noqa: E402  (only once PyPDF2 can be found)
     tree_optimize,
     utils,
 )
+from pageindex.flash import parser_pdfium_parallel as layout  # noqa: E402
 
 classic = page_index_classic
 
-__all__ = ["classic", "flash", "local_api", "page_index_md", "tree_optimize", "utils"]
+__all__ = [
+    "classic",
+    "flash",
+    "layout",
+    "local_api",
+    "page_index_md",
+    "tree_optimize",
+    "utils",
+]

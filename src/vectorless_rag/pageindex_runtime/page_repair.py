@@ -21,9 +21,12 @@ from vectorless_rag.pageindex_runtime.offsets import (
     place_by_offset,
     without_printed_pages,
 )
+from vectorless_rag.pageindex_runtime.placing import agreed, placed_by_text
 from vectorless_rag.pageindex_runtime.setbacks import is_fatal
+from vectorless_rag.pageindex_runtime.title_lines import only_page_of
 from vectorless_rag.pageindex_runtime.verification import Checked, gathered
 from vectorless_rag.pageindex_runtime.windows import bounds, likely_pages, window
+from vectorless_rag.pageindex_runtime.wiring import decides
 
 Upstream = Mapping[str, Any]
 
@@ -105,7 +108,13 @@ def _located(
     first: int,
     model: str | None,
 ) -> list[Entry]:
-    """Ask on which of *pages* the sections start; a group that fails adds none."""
+    """
+    Tell on which of *pages* the sections start; a group that fails adds none.
+
+    Nothing is asked where the text places enough of them by itself.
+    """
+    if decides() and agreed(by_text := placed_by_text(toc, pages, first)):
+        return by_text
     shown = without_printed_pages(toc[:MAX_ENTRIES])
     located: list[Entry] = []
     for group in groups_of(upstream, pages, first, model) if pages else []:
@@ -277,8 +286,16 @@ def one_attempt_in(upstream: Upstream) -> Callable[..., Any]:
 async def _look(
     search: Search, result: Checked, numbers: range, known: set[int]
 ) -> int | None:
-    """Show pages not in *known*; return the page found and confirmed, or None."""
+    """
+    Show pages not in *known*; return the page found and confirmed, or None.
+
+    Where the title is a line of one page alone, nothing is asked.
+    """
     title = str(result.get("title") or "")
+    if decides() and not known:
+        sure = only_page_of(title, search.pages, numbers, search.start)
+        if sure is not None:
+            return sure
     text, shown = search.show(title, [n for n in numbers if n not in known])
     if not shown:
         return None

@@ -115,6 +115,9 @@ class Policy:
     allow_unpriced: bool = False
     """Call a model with no known price, counted as free."""
 
+    decides: bool = True
+    """What the text itself answers beyond doubt is not asked."""
+
     backoff: Backoff = field(default_factory=Backoff)
 
 

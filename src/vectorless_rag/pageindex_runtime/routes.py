@@ -16,7 +16,9 @@ from vectorless_rag.pageindex_runtime.entries import Entry, in_page_order, page_
 from vectorless_rag.pageindex_runtime.marks import mark
 from vectorless_rag.pageindex_runtime.no_toc import Pages
 from vectorless_rag.pageindex_runtime.setbacks import is_fatal
+from vectorless_rag.pageindex_runtime.title_lines import confirmed
 from vectorless_rag.pageindex_runtime.verification import gathered
+from vectorless_rag.pageindex_runtime.wiring import decides
 
 Upstream = Mapping[str, Any]
 
@@ -52,6 +54,9 @@ class Trip:
     """Its pages, as places among the pages."""
 
     logger: object = None
+
+    whole: bool = False
+    """The pages are the whole document, and who opens a page is asked next."""
 
     def find(self, way: str) -> list[Entry]:
         """Go one way, with the upstream's function of that name."""
@@ -113,8 +118,11 @@ async def _go(trip: Trip, way: str) -> Findings:
         inside = page is not None and trip.start <= page <= last
         entry["physical_index"] = page if inside else None
     model = trip.opt.model
-    accuracy, incorrect = await trip.upstream["verify_toc"](
-        trip.pages, entries, start_index=trip.start, model=model
+    (accuracy, incorrect), _ = await asyncio.gather(
+        trip.upstream["verify_toc"](
+            trip.pages, entries, start_index=trip.start, model=model
+        ),
+        _ask_ahead(trip, entries),
     )
     if entries and not incorrect and accuracy == 1.0:
         return Findings(entries=entries, accuracy=accuracy, enough=True)
@@ -128,6 +136,25 @@ async def _go(trip: Trip, way: str) -> Findings:
     wrong = {result["list_index"] for result in incorrect}
     right = [entry for place, entry in enumerate(entries) if place not in wrong]
     return Findings(entries=right, accuracy=accuracy)
+
+
+async def _ask_ahead(trip: Trip, entries: Sequence[Entry]) -> None:
+    """
+    Ask who opens a page while it is checked who stands there.
+
+    Only where the text alone confirms enough, so that the answers will be used.
+    """
+    if not trip.whole or not decides():
+        return
+    sure = [e for e in entries if confirmed(e, trip.pages, trip.start)]
+    if len(sure) <= ENOUGH * len(entries):
+        return
+    told = trip.upstream["add_preface_if_needed"]([dict(entry) for entry in entries])
+    check = trip.upstream["check_title_appearance_in_start_concurrent"]
+    await check(told, trip.pages, model=trip.opt.model, logger=trip.logger)
+    for entry, answered in zip(entries, told[-len(entries) :], strict=True):
+        known = ("appear_start", "opens_page")
+        entry |= {name: answered[name] for name in known if name in answered}
 
 
 def chain_in(upstream: Upstream) -> Callable[..., Any]:
@@ -187,6 +214,7 @@ def document_parser_in(upstream: Upstream) -> Callable[..., Any]:
         trip = Trip(
             upstream=upstream, pages=page_list, opt=opt, logger=logger,
             content=toc.get("toc_content"), listed=toc.get("toc_page_list") or (),
+            whole=True,
         )  # fmt: skip
         found = await follow(trip, _mode(toc))
         entries = settled(found, len(page_list))

@@ -21,6 +21,8 @@ from vectorless_rag.pageindex_runtime.operations import operation_named, read
 from vectorless_rag.pageindex_runtime.pieces import pieces
 from vectorless_rag.pageindex_runtime.replies import ReplyError, unfenced
 from vectorless_rag.pageindex_runtime.setbacks import is_fatal
+from vectorless_rag.pageindex_runtime.toc_lines import holds_all
+from vectorless_rag.pageindex_runtime.wiring import decides
 
 MAX_TOKENS = 2_500
 """Tokens of a table of contents in one question."""
@@ -111,7 +113,13 @@ def _transformed(
 def _complete(
     upstream: Mapping[str, Any], part: str, entries: list[Entry], model: str | None
 ) -> bool:
-    """Ask whether anything is missing; an unusable answer is no reason to go on."""
+    """
+    Tell whether nothing is missing, by the text or by asking.
+
+    An unusable answer is no reason to go on.
+    """
+    if decides() and holds_all(entries, part):
+        return True
     listed = json.dumps(entries, ensure_ascii=False)
     check = upstream["check_if_toc_transformation_is_complete"]
     try:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from vectorless_rag.pageindex_runtime.entries import Entry, page_of
 from vectorless_rag.pageindex_runtime.setbacks import is_fatal
+from vectorless_rag.pageindex_runtime.title_lines import opening
+from vectorless_rag.pageindex_runtime.wiring import decides
 
 CONCURRENCY = 32
 """Checks in flight at once."""
@@ -134,17 +136,28 @@ def opening_checker_in(upstream: Upstream) -> Callable[..., Any]:
         """
         Write into every entry whether it opens its page: ``appear_start``.
 
-        Without a page, with a page that does not exist, or where the check failed,
-        it does not.
+        Where that is known, ``opens_page`` says of which page, and it is not asked
+        again. Without a page, with a page that does not exist, or where the check
+        failed, it does not. Nothing is asked that the text shows, or that no other
+        entry's pages depend on.
         """
         check = upstream["check_title_appearance_in_start"]
+        by_text = decides()
+        known = [_asked_before(entry) for entry in structure]
+        matters = _places_that_matter(structure) if by_text else range(len(structure))
         asked = []
-        for entry in structure:
+        for place, entry in enumerate(structure):
+            if known[place]:
+                continue
             entry["appear_start"] = "no"
             page = page_of(entry.get("physical_index"))
             if stands_for_pages(entry):
                 entry["appear_start"] = "yes"
-            elif page is not None and 1 <= page <= len(page_list):
+            elif page is None or not 1 <= page <= len(page_list):
+                continue
+            elif by_text and (answer := opening(entry["title"], page_list, page - 1)):
+                entry |= {"appear_start": answer, "opens_page": page}
+            elif place in matters:
                 asked.append((entry, page_list[page - 1][0]))
         results = await gathered(
             check(entry["title"], text, model=model, logger=logger)
@@ -152,7 +165,28 @@ def opening_checker_in(upstream: Upstream) -> Callable[..., Any]:
         )
         for (entry, _), result in zip(asked, results, strict=True):
             if not isinstance(result, Exception):
-                entry["appear_start"] = result
+                entry |= {"appear_start": result, "opens_page": entry["physical_index"]}
         return structure
 
     return check_title_appearance_in_start_concurrent
+
+
+def _asked_before(entry: Entry) -> bool:
+    """Tell whether it was asked of this very page, along with other checks."""
+    page = entry.pop("opens_page", None)
+    return page is not None and page == entry.get("physical_index")
+
+
+def _places_that_matter(structure: Sequence[Entry]) -> set[int]:
+    """
+    List the entries of which it matters whether they open their page.
+
+    What an entry before it has of the page depends on the first entry of a page
+    alone, and on the first page of all nothing does.
+    """
+    pages = [page_of(entry.get("physical_index")) for entry in structure]
+    first: dict[int, int] = {}
+    for place, page in enumerate(pages):
+        if page is not None:
+            first.setdefault(page, place)
+    return {place for page, place in first.items() if page != min(first)}

@@ -43,6 +43,12 @@ def current() -> Caller:
     return caller
 
 
+def decides() -> bool:
+    """Tell whether what the text itself answers is not asked; without a caller, no."""
+    caller = _CALLER.get(None)
+    return caller is not None and caller.policy.decides
+
+
 def llm_completion(
     model: str | None,
     prompt: str,

@@ -1,0 +1,175 @@
+"""The tables and the plot of ``speed.py``."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from vectorless_rag.reporting.plots import Bar, rows
+
+MARK = "<!-- The rest is written by make bench. -->"
+
+_STYLE = (
+    "<style>text{font:13px sans-serif;fill:#333}.value,.to{text-anchor:end}"
+    ".at{text-anchor:middle}.tick{font-size:11px;fill:#777}"
+    ".grid{stroke:#ddd}.base{stroke:#999}.bar{fill:#3b6ea8}</style>"
+)
+
+Row = dict[str, Any]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Spell the median, and the least and greatest where there are several."""
+    if not values:
+        return "-"
+    middle = f"{statistics.median(values):.2f}"
+    several = len(values) > 1 and min(values) != max(values)
+    return f"{middle} ({min(values):.2f}-{max(values):.2f})" if several else middle
+
+
+def ratios(row: Row, name: str) -> list[float]:
+    """Divide ours by theirs, run by run."""
+    old, new = row["released"].get(name), row["patched"].get(name)
+    if not old or new is None:
+        return []
+    if isinstance(old, list):
+        return [b / a for a, b in zip(old, new, strict=True)]
+    return [new / old]
+
+
+def report(found: dict[str, Any], write: Path | None) -> None:
+    """Print the tables; or write them into a document, and a plot beside it."""
+    text = "\n".join(_tables(found))
+    if write is None:
+        print(text)
+        return
+    plot = write.with_suffix(".svg")
+    plot.write_text(_plot(found))
+    head = write.read_text().partition(MARK)[0]
+    picture = f"![Ours as a share of the released package's]({plot.name})"
+    write.write_text(f"{head}{MARK}\n\n{picture}\n{text}\n")
+
+
+def _both(rows_: Sequence[Row]) -> list[Row]:
+    sides = ("released", "patched")
+    return [row for row in rows_ if not any("refused" in row[s] for s in sides)]
+
+
+def _medians(rows_: Sequence[Row], name: str) -> list[float]:
+    """Take each document's median: of these the spread is over documents."""
+    return [statistics.median(v) for row in _both(rows_) if (v := ratios(row, name))]
+
+
+def _plot(found: dict[str, Any]) -> str:
+    parts = {
+        "standard, wall time": ("standard", "walls_s"),
+        "standard, calls that wait for another": ("standard", "rounds"),
+        "standard, calls": ("standard", "calls"),
+        "standard, prompt tokens": ("standard", "prompt_tokens"),
+        "flash, wall time": ("flash", "walls_s"),
+        "flash, memory": ("flash", "peaks_mb"),
+    }
+    bars = [
+        Bar(label=label, value=round(100 * statistics.median(values)))
+        for label, (part, name) in parts.items()
+        if (values := _medians(found.get(part, ()), name))
+    ]
+    drawn = str(rows(bars, lambda value: f"{value} %"))
+    opening, rest = drawn.split(">", 1)
+    opening = opening.replace('width="100%"', 'width="720"')
+    space = ' xmlns="http://www.w3.org/2000/svg"'
+    return f"{opening}{space}>{_STYLE}{rest}\n"
+
+
+def _line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _head(*names: str) -> Iterator[str]:
+    yield ""
+    yield _line(*names)
+    yield _line(*["---"] * len(names))
+
+
+def _tables(found: dict[str, Any]) -> Iterator[str]:
+    yield f"\n{found['runs']} runs, {found['latency_s']} s a call, at most "
+    yield f"{found['concurrency']} calls of ours in flight; the released side has no "
+    yield "bound. Cells are ours divided by theirs, or `theirs → ours`."
+    if "standard" in found:
+        yield "\n## Standard\n"
+        yield from _standard(found["standard"])
+    if "growth" in found:
+        yield "\n## Growth\n"
+        yield from _growth(found["growth"])
+    if "flash" in found:
+        yield "\n## Flash\n"
+        yield from _flash(found["flash"])
+    if "start" in found:
+        yield "\n## Start and reuse\n"
+        yield from _head("what", "seconds")
+        for name, values in found["start"].items():
+            yield _line(name, spread(values))
+
+
+def _arrow(row: Row, name: str) -> str:
+    return f"{row['released'].get(name, '-')} → {row['patched'].get(name, '-')}"
+
+
+def _cached(row: Row) -> str:
+    shares = (
+        row[side]["cached_tokens"] / max(row[side]["prompt_tokens"], 1)
+        for side in ("released", "patched")
+    )
+    return " → ".join(f"{share:.0%}" for share in shares)
+
+
+def _standard(found: Sequence[Row]) -> Iterator[str]:
+    names = ("walls_s", "rounds", "calls", "prompt_tokens")
+    titles = ("wall time", "in turn", "calls", "prompt tokens")
+    yield from _head(
+        "document", "pages", *titles, "headings' precision", "recall", "cached",
+        "same tree when all is asked",
+    )  # fmt: skip
+    for row in _both(found):
+        yield _line(
+            row["name"], row["patched"]["pages"],
+            *(spread(ratios(row, name)) for name in names),
+            _arrow(row, "precision"), _arrow(row, "recall"), _cached(row),
+            _tree(row),
+        )  # fmt: skip
+    medians = (spread(_medians(found, name)) for name in names)
+    yield _line("**median**", "", *medians, "", "", "", "")
+
+
+def _tree(row: Row) -> str:
+    asked, ours = row["asked"], row["patched"]
+    if asked["headings"] != ours["headings"]:
+        return "no"
+    ends = sum(a != b for a, b in zip(asked["ends"], ours["ends"], strict=True))
+    return f"{ends} of {len(ours['ends'])} ends differ" if ends else "yes"
+
+
+def _growth(found: Sequence[Row]) -> Iterator[str]:
+    yield from _head(
+        "pages", "prompt tokens a page", "calls a page", "longest prompt, tokens"
+    )
+    for row in _both(found):
+        pages = row["patched"]["pages"]
+        cells = []
+        for name in ("prompt_tokens", "calls"):
+            pair = (row[side][name] / pages for side in ("released", "patched"))
+            digits = 0 if name == "prompt_tokens" else 2
+            cells.append(" → ".join(f"{value:.{digits}f}" for value in pair))
+        yield _line(pages, *cells, _arrow(row, "longest_prompt"))
+
+
+def _flash(found: Sequence[Row]) -> Iterator[str]:
+    names = ("walls_s", "peaks_mb")
+    yield from _head("document", "pages", "wall time", "memory", "peak MB")
+    for row in _both(found):
+        cells = (spread(ratios(row, name)) for name in names)
+        yield _line(
+            row["name"], row["patched"]["pages"], *cells, _arrow(row, "peak_mb")
+        )
+    medians = (spread(_medians(found, name)) for name in names)
+    yield _line("**median**", "", *medians, "")
