@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acceptance.program import command, environment, run
+from acceptance.program import command, environment, run_long
 from pdfs import pdf
 from postgres_server import Server, serving
 from test_process import gone, wait_until_gone
@@ -76,10 +76,9 @@ class Fleet:
     def submit(self, documents: list[Path]) -> int:
         """Submit documents; return how many were new."""
         about = ("--run", RUN, "--json")
-        done = run(
-            "submit", *documents, *about, home=self.home, timeout_s=600,
-            **self.environment,
-        )  # fmt: skip
+        done = run_long(
+            600, "submit", *documents, *about, home=self.home, **self.environment
+        )
         assert 0 == done.status, done.err
         return sum(line["new"] for line in done.objects)
 

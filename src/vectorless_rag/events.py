@@ -38,6 +38,10 @@ class Log:
         """Report what somebody should look at."""
         self._report("warning", event, fields)
 
+    def error(self, event: str, **fields: object) -> None:
+        """Report a defect."""
+        self._report("error", event, fields)
+
     def _report(self, level: str, event: str, fields: dict[str, object]) -> None:
         levels = logging.getLevelNamesMapping()
         if levels[level.upper()] < levels[self._level.upper()]:

@@ -8,6 +8,9 @@ from vectorless_rag.store_settings import StoreSettings
 class FleetSettings(StoreSettings):
     """How many workers build how much, and when one is taken for dead."""
 
+    jobs: int = Field(
+        1, ge=1, le=256, description="Documents that are built at a time."
+    )
     engine_url: str | None = Field(
         None,
         description="Database of the queue; empty: the ledger's server, or SQLite"

@@ -125,9 +125,6 @@ class Settings(FleetSettings):
     concurrency: int = Field(
         32, ge=1, le=256, description="Model calls in flight at once, per document."
     )
-    jobs: int = Field(
-        1, ge=1, le=256, description="Documents that are built at a time."
-    )
     provider_concurrency: int = Field(
         32,
         ge=1,

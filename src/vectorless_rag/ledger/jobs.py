@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger import job_statements as sql
-from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.job_types import (
     Claim,
     Claimed,

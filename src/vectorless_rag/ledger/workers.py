@@ -10,9 +10,9 @@ from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import job_statements as sql
-from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.budgets import insert_new
 from vectorless_rag.ledger.connection import Transaction
+from vectorless_rag.ledger.drivers import Row
 from vectorless_rag.ledger.job_types import JobState, Tally, WorkerRow
 from vectorless_rag.ledger.tables import versions, workers
 
