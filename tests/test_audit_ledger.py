@@ -124,7 +124,7 @@ def altered(column: Column[Any]) -> str:
 
 # The version says which code may read the tables at all; jobs and workers are a
 # queue, which changes and is no record.
-NO_RECORD = {"schema_version", "jobs", "workers"}
+NO_RECORD = {"schema_version", "jobs", "versions", "workers"}
 COLUMNS = [c for t in metadata.sorted_tables if t.name not in NO_RECORD for c in t.c]
 
 
