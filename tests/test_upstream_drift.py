@@ -42,11 +42,8 @@ def row_of(drifted: Report, number: str) -> Row:
             id="moved-down",
         ),
         pytest.param(
-            "0030", Verdict.RETIRE, Text.CONFLICT,
-            [
-                "conflict in toy/fixed.py (load)",
-                "Drop-When is met: proof-passes-on-upstream",
-            ],
+            "0030", Verdict.RETIRE, Text.CLEAN,
+            ["Drop-When is met: proof-passes-on-upstream"],
             id="cured-in-another-way",
         ),
         pytest.param(
@@ -121,6 +118,11 @@ def test_no_patch_stops_the_rest(drifted: Report) -> None:
     """After the first that does not land, every later one is tried too."""
     assert [case.number for case in CASES] == [row.patch.id for row in drifted.rows]
     assert not drifted.good
+
+
+def test_what_is_not_needed_is_left_out(drifted: Report) -> None:
+    """A patch that merges, and whose proofs pass without it, does not stay."""
+    assert () == row_of(drifted, "0030").with_it
 
 
 def test_what_holds_up_what_is_said(drifted: Report) -> None:
@@ -227,6 +229,7 @@ CLEAN, TAKEN, CONFLICT = (
         pytest.param(
             "KEEP", CLEAN, ((F,), (P,)), {"lacks": ("0010",)}, id="fine-without-another"
         ),
+        pytest.param("RETIRE", CONFLICT, ((P,), ()), {}, id="cured-where-it-conflicts"),
         pytest.param("RETIRE", TAKEN, ((P,), ()), {}, id="taken-by-upstream"),
         pytest.param("SEMANTIC DRIFT", TAKEN, ((F,), ()), {}, id="taken-and-no-cure"),
         pytest.param("UNDECIDED", CONFLICT, ((X,), ()), {}, id="conflict-and-broken"),

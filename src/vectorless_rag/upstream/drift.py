@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vectorless_rag.upstream.checkout import read_locked
-from vectorless_rag.upstream.dropwhen import drop_when, source_of
+from vectorless_rag.upstream.dropwhen import drop_when, source_of, stands_in
 from vectorless_rag.upstream.faults import unavailable
 from vectorless_rag.upstream.landing import Ground
 from vectorless_rag.upstream.mailbox import Patch
@@ -198,15 +198,15 @@ class _Walk:
         after = source_of(self.bare, path, qualname)
         if before is None:
             return Change.OURS
-        if after is None:
+        if not stands_in(self.bare, path, qualname):
             return Change.GONE
         return Change.SAME if before == after else Change.CHANGED
 
     def _gone(self, patch: Patch) -> tuple[tuple[str, ...], bool]:
         """Name what the patch touches that this release lacks; whether it is all."""
         touched = self.ground.touched(patch)
-        known = [t for t in touched if source_of(self.old, *t) is not None]
-        lost = [t for t in known if source_of(self.bare, *t) is None]
+        known = [t for t in touched if stands_in(self.old, *t)]
+        lost = [t for t in known if not stands_in(self.bare, *t)]
         names = (
             f"{path}::{name}" if name and (self.bare / path).is_file() else path
             for path, name in lost

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vectorless_rag.upstream.mailbox import Patch
-from vectorless_rag.upstream.places import source_sha256
+from vectorless_rag.upstream.places import last_binding, source_sha256
 
 ON_UPSTREAM = "proof-passes-on-upstream"
 
@@ -66,7 +66,7 @@ class DropWhen:
         if self.version is not None:
             return version(release) >= self.version
         if self.path is not None:
-            return source_of(tree, self.path, self.name) is None
+            return not stands_in(tree, self.path, self.name)
         return passes if self.asks_proofs else False
 
 
@@ -76,9 +76,9 @@ def drop_when(patch: Patch) -> DropWhen | None:
     return DropWhen.parse(values[0]) if len(values) == 1 else None
 
 
-def source_of(tree: Path, path: str, name: str | None) -> str | None:
+def stands_in(tree: Path, path: str, name: str | None) -> bool:
     """
-    Digest a function of a tree; None: there is none.
+    Tell whether a file of a tree binds a name, however it does.
 
     Args:
         tree: Folder that holds the tree.
@@ -87,7 +87,15 @@ def source_of(tree: Path, path: str, name: str | None) -> str | None:
     """
     try:
         data = (tree / path).read_bytes()
-        return source_sha256(data, name) if name else ""
+        return name is None or last_binding(data, name) > 0
+    except (OSError, ValueError, SyntaxError):
+        return False
+
+
+def source_of(tree: Path, path: str, name: str) -> str | None:
+    """Digest a function of a tree; None: it is not defined there exactly once."""
+    try:
+        return source_sha256((tree / path).read_bytes(), name)
     except (OSError, ValueError, SyntaxError):
         return None
 
