@@ -2,14 +2,14 @@
 """
 How a corpus run scales: with jobs, and with the number of documents.
 
-    python scripts/bench/corpus.py [--documents 16] [--jobs 1 2 4] [--latency 1.0]
-                                   [--most 2000] [--first 250] [--skip jobs|growth]
+    python scripts/bench/corpus.py [--documents 16] [--jobs 1 2 4] [--workers 1 2]
+                                   [--latency 1.0] [--first 250] [--most 2000]
+                                   [--skip jobs|growth]
 
 **Jobs.** Documents of a few pages are ingested by the program with real children,
 which ask a simulated provider on this machine with that median latency. Printed:
-documents a minute for each number of jobs. Workers that share a queue are measured
-the same way where there are some: give their command line with ``--workers``, one
-that ingests ``{folder}`` into ``{data}`` from ``{base}``.
+documents a minute for each number of jobs of one command, and for each number of
+workers with one job each, which share a queue (extra ``worker``).
 
 **Growth.** Tiny documents are ingested into one data folder, until there are as many
 as that. The child is played in this process, by its own call boundary, ledger,
@@ -25,7 +25,6 @@ import io
 import math
 import os
 import resource
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -65,7 +64,7 @@ SECTIONS = ("Introduction", "Method", "Results", "Discussion", "Conclusion")
 
 
 def jobs(args: argparse.Namespace, home: Path) -> None:
-    """Print documents a minute for each number of jobs."""
+    """Print documents a minute for each number of jobs, and of workers."""
     folder = home / "papers"
     folder.mkdir()
     for number in range(args.documents):
@@ -74,52 +73,52 @@ def jobs(args: argparse.Namespace, home: Path) -> None:
         ]
         pdf(folder / f"{number}.pdf", pages)
     with simulating(Manner(latency_s=args.latency)) as server:
+        asked = ["--model", MODEL, "--api-base", server.base, "--mode", "standard"]
+        asked += ["--budget-usd", "100"]
         for count in args.jobs:
-            data = home / f"jobs-{count}"
-            command = [
-                "ingest",
-                str(folder),
-                "--data-dir",
-                str(data),
-                "--jobs",
-                str(count),
-            ]
-            command += [
-                "--model",
-                MODEL,
-                "--api-base",
-                server.base,
-                "--mode",
-                "standard",
-            ]
-            command += ["--quiet", "--budget-usd", "100"]
-            seconds = _timed([sys.executable, "-c", RUN, *command], home)
-            _rate(f"{count} jobs", args.documents, seconds, server.requests)
-        for line in args.workers or ():
-            data = home / f"workers-{abs(hash(line))}"
-            words = line.format(folder=folder, data=data, base=server.base)
-            seconds = _timed(shlex.split(words), home)
-            _rate(line.split()[0], args.documents, seconds, server.requests)
+            data = ["--data-dir", str(home / f"jobs-{count}"), "--jobs", str(count)]
+            start = time.monotonic()
+            _wait(_start(["ingest", str(folder), "--quiet", *data, *asked], home))
+            _rate(f"{count} jobs", args.documents, start, server.requests)
+        for count in args.workers:
+            data = ["--data-dir", str(home / f"workers-{count}")]
+            start = time.monotonic()
+            _wait(_start(["submit", str(folder), *data, *asked], home))
+            work = ["worker", "--jobs", "1", "--until-idle", *data]
+            started = [_start(work, home, server.base) for _ in range(count)]
+            _wait(*started)
+            _rate(f"{count} workers", args.documents, start, server.requests)
 
 
-def _timed(argv: list[str], home: Path) -> float:
+def _start(argv: list[str], home: Path, base: str = "") -> "subprocess.Popen[bytes]":
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT / "src"),
         "HOME": str(home),
         "OPENAI_API_KEY": "of-a-simulated-provider",
     }
-    start = time.monotonic()
-    done = subprocess.run(argv, env=environment, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr.decode()[-2000:])
-    return time.monotonic() - start
+    if base:
+        # Where a worker may send keys is its own to say.
+        environment["VECTORLESS_RAG_API_BASE"] = base
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *argv],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
 
 
-def _rate(what: str, documents: int, seconds: float, requests: int) -> None:
-    rate = documents * 60 / seconds
+def _wait(*programs: "subprocess.Popen[bytes]") -> None:
+    for program in programs:
+        _, said = program.communicate()
+        if program.returncode:
+            raise SystemExit(said.decode()[-2000:])
+
+
+def _rate(what: str, documents: int, start: float, requests: int) -> None:
+    seconds = time.monotonic() - start
     told = f"{what:<10} {documents} documents in {seconds:6.1f} s"
-    told += f"  {rate:7.1f} a minute  ({requests} requests so far)"
+    told += f"  {documents * 60 / seconds:7.1f} a minute  ({requests} requests so far)"
     print(told, flush=True)
 
 
@@ -273,7 +272,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=16)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--workers", action="append", metavar="COMMAND")
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--latency", type=float, default=1.0)
     parser.add_argument("--first", type=int, default=250)
     parser.add_argument("--most", type=int, default=2000)

@@ -78,7 +78,7 @@ def measured(
             (plan,) = _said(["plan", str(path), *common])[0]["documents"]
             if plan["refused"]:
                 continue
-            (result,) = _said(["ingest", str(path), *common, "--quiet"])
+            (result,) = _said(["ingest", str(path), *common, "--quiet", "--no-replay"])
             if result["failure"]:
                 sys.stderr.write(f"{path.name}: {result['failure']['code']}\n")
                 continue

@@ -254,11 +254,6 @@ class Settings(FleetSettings):
         return self.data_dir.absolute() / "store"
 
     @property
-    def store_locks_dir(self) -> Path:
-        """Folder of this machine's locks for a store in a bucket."""
-        return self.data_dir.absolute() / "store-locks"
-
-    @property
     def journal_dir(self) -> Path:
         """Folder of kept replies."""
         return self.data_dir.absolute() / "journal"

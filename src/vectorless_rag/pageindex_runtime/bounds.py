@@ -108,9 +108,9 @@ def standard(pages: Sequence[int], groups: int, asked: Asked) -> Iterator[Work]:
     yield _checks(2 * by_toc + by_text, most, titles, asked)
     entries = max(by_toc, by_text) + count // routes.PART_PAGES + 2
     yield from _repairs(entries, whole, most, titles, asked)
-    # Asked ahead, while repairs go on: those that are moved are asked again.
-    moved = math.ceil(entries * (1 - routes.ENOUGH))
-    yield _openings(entries + moved, most, 2 * titles, asked)
+    # Asked ahead, while repairs go on, and once more where an entry was moved or no
+    # answer was of use.
+    yield _openings(2 * entries, most, 2 * titles, asked)
     nodes = entries
     levels = _levels(count, whole)
     if levels:

@@ -30,4 +30,6 @@ def place_of(settings: Settings) -> Path | Medium:
     if settings.store_url is None:
         return settings.store_dir
     access = Access(endpoint=settings.store_endpoint, variables=bucket_environment())
-    return Bucket(settings.store_url, access, settings.store_locks_dir)
+    # Of this machine: between machines the first manifest stays.
+    locks = settings.data_dir.absolute() / "store-locks"
+    return Bucket(settings.store_url, access, locks)
