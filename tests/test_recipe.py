@@ -63,6 +63,8 @@ INDIFFERENT: dict[str, Any] = {
     "log_level": "debug",
     "max_source_bytes": 7,
     "max_pages": 7,
+    "store_url": "s3://elsewhere/x",
+    "store_endpoint": "http://127.0.0.1:9",
     "engine_url": "sqlite:///elsewhere.sqlite3",
     "jobs_per_owner": 2,
     "jobs_per_model": 2,

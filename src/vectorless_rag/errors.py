@@ -288,7 +288,7 @@ FAILURES: dict[Code, Kind] = {
         phase="engine",
         exit_status=3,
         meaning="Every try that a job has was begun, and none came to an end.",
-        advice="See `vectorless-rag jobs show`, then `vectorless-rag jobs retry`.",
+        advice="See `vectorless-rag jobs ls`, then `vectorless-rag jobs retry`.",
     ),
     Code.UPSTREAM_UNAVAILABLE: Kind(
         phase="upstream",

@@ -35,6 +35,8 @@ NOT_RUN = {
     r"\. \.venv/bin/activate": "the program is on the path of this test",
     r"(python3 -m venv|\S*pip install|\S+/bin/pip) .*": "takes packages from an index",
     r"export (VECTORLESS_RAG_STORE|AWS)_.*": "no bucket here; test_bucket.py has one",
+    r"export VECTORLESS_RAG_LEDGER_URL=.*": "no server here; make test-fleet has one",
+    r"vectorless-rag worker .* --listen .*": "goes on; test_fleet.py runs such a one",
     r"docker .*": "no Docker engine here; make image-check runs the same program",
     r"\S+/python -m llama_cpp\.server .*": "test_local_model.py starts it",
 }
