@@ -147,8 +147,8 @@ def test_every_input_is_accounted_for(
     assert {"summary_leaf": 1} == document["calls_by_operation"]
     fruit, total = plan["documents"][2]["expected"], plan["totals"]["expected"]
     assert total["calls"] == fruit["calls"] + 1
-    # Six answers begin with what the model thinks.
-    assert 6 * REASONING_TOKENS < fruit["completion_tokens"]
+    # Every answer begins with what the model thinks.
+    assert fruit["calls"] * REASONING_TOKENS < fruit["completion_tokens"]
     # The worst case of the standard route is far above any budget.
     assert "likely" == plan["budget"]["allows"]
     assert "1" == plan["totals"]["worst"]["within_budget_usd"]
