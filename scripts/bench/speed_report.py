@@ -92,20 +92,23 @@ def _head(*names: str) -> Iterator[str]:
 
 
 def _tables(found: dict[str, Any]) -> Iterator[str]:
-    yield f"\n{found['runs']} runs, {found['latency_s']} s a call, at most "
-    yield f"{found['concurrency']} calls of ours in flight; the released side has no "
-    yield "bound. Cells are ours divided by theirs, or `theirs → ours`."
+    yield (
+        f"\n{found['runs']} runs, {found['latency_s']} s a call, at most "
+        f"{found['concurrency']} calls of ours in flight; the released side has no "
+        "bound. Cells are ours divided by theirs, or `theirs → ours`; a median has the "
+        "least and the greatest of its runs, or of its documents, behind it."
+    )
     if "standard" in found:
-        yield "\n## Standard\n"
+        yield "\n## Standard"
         yield from _standard(found["standard"])
     if "growth" in found:
-        yield "\n## Growth\n"
+        yield "\n## Growth"
         yield from _growth(found["growth"])
     if "flash" in found:
-        yield "\n## Flash\n"
+        yield "\n## Flash"
         yield from _flash(found["flash"])
     if "start" in found:
-        yield "\n## Start and reuse\n"
+        yield "\n## Start and reuse"
         yield from _head("what", "seconds")
         for name, values in found["start"].items():
             yield _line(name, spread(values))
