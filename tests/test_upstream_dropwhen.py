@@ -31,6 +31,7 @@ def condition(text: str) -> DropWhen:
         pytest.param("upstream-lacks toy/gone.py", None, True, id="file-gone"),
         pytest.param("upstream-lacks toy/core.py::load_a", None, False, id="name"),
         pytest.param("upstream-lacks toy/core.py::load_z", None, True, id="no-name"),
+        pytest.param("upstream-lacks toy/core.py::strict", None, False, id="imported"),
         pytest.param("upstream-lacks toy/gone.py::load_a", None, True, id="neither"),
         pytest.param("never [it is ours]", True, False, id="never"),
     ],
