@@ -34,7 +34,7 @@ RUN PYTHONPATH=src /opt/tools/bin/python -m vectorless_rag.upstream build /opt/p
 
 # A series that proves nothing, or a program that fails its tests, ends the build here.
 FROM build AS proven
-ENV PYTHONPATH=src
+ENV PYTHONPATH=/source/src
 RUN /opt/tools/bin/python scripts/test_pageindex_patch.py /opt/pageindex
 RUN /opt/tools/bin/python -m vectorless_rag.upstream check --repeat 1 --no-changes
 # What pytest is told to run; CI, which has run them all outside, names a few.

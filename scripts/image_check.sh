@@ -71,7 +71,15 @@ build() {
   engine build --isolation chroot --format docker --layers --build-arg "BASE=$base" "$@" . 2>&1 |
     while IFS= read -r line; do printf '%5d s  %s\n' "$SECONDS" "$line"; done
 }
-steps() { grep -E ' s  (\[[0-9/]+\] )?STEP [0-9/]+: RUN' "$1" | cut -c1-110 || true; }
+# What each step took, where it took any time.
+steps() {
+  awk '/ STEP [0-9]+\/[0-9]+: / {
+         if (step != "" && $1 - began > 1) printf "%6d s  %.90s\n", $1 - began, step
+         began = $1; step = $0; sub(/^ *[0-9]+ s +(\[[0-9\/]+\] )?STEP [0-9\/]+: /, "", step)
+       }
+       { last = $1 }
+       END { if (last - began > 1) printf "%6d s  %.90s\n", last - began, step }' "$1"
+}
 
 # SUITE=… runs others; by default, of the tests that CI runs outside too, those that
 # can end otherwise with another Python, another system library or another user.
@@ -104,11 +112,11 @@ install -d -o 10001 -g 10001 "$data"
 cp "$sample" "$data/paper.pdf"
 
 # What the image says of itself, and is run by.
-config=$(engine inspect --format '{{json .Docker.Config}}' "$image")
-mapfile -t entry < <("$python" - "$config" <<'PYTHON'
+engine inspect --type image "$image" >"$work/image.json"
+mapfile -t entry < <("$python" - "$work/image.json" <<'PYTHON'
 import json, sys
 
-config = json.loads(sys.argv[1])
+config = json.load(open(sys.argv[1]))["Docker"]["config"]
 assert config["User"] == "10001:10001", config["User"]
 assert config["Healthcheck"]["Test"][:2] == ["CMD", "vectorless-rag"], config["Healthcheck"]
 assert config["Entrypoint"] == ["tini", "--", "vectorless-rag"], config["Entrypoint"]
@@ -121,6 +129,7 @@ for name in (
 print(*config["Env"], sep="\n")
 PYTHON
 )
+[[ ${#entry[@]} -gt 0 ]] || refuse 'the image says something else of itself'
 
 # As the image's user, with its environment, on a read-only root, with no network.
 inside() {
@@ -131,8 +140,8 @@ inside() {
     mount --bind "$data" "$root/data"
     mount -t proc proc "$root/proc"
     mount --bind /dev "$root/dev"
-    exec chroot --userspec=10001:10001 "$root" /usr/bin/env -i "$@"
-  ' - "$root" "$data" "${entry[@]}" HOME=/data --chdir=/data tini -- "$@"
+    exec chroot --userspec=10001:10001 "$root" /usr/bin/env -i --chdir=/data "$@"
+  ' - "$root" "$data" "${entry[@]}" HOME=/ tini -- "$@"
 }
 inside vectorless-rag doctor
 inside vectorless-rag upstream verify
@@ -146,8 +155,11 @@ for leftover in gcc cc pip pip3 git pytest; do
     \( -type f -o -type l \) -print -quit)
   [[ -z $found ]] || refuse "the image holds $leftover: ${found#"$root"}"
 done
-[[ ! -e $root/source && -z $(find "$root/opt" -name 'test_*.py' -path '*vectorless*' -print -quit) ]] ||
-  refuse 'the image holds tests'
+ours=("$root"/opt/vectorless-rag/lib/python3*/site-packages/vectorless_rag "$root/opt/pageindex")
+found=$(find "${ours[@]}" "$root/source" -name 'test*' -print -quit 2>/dev/null || true)
+[[ -z $found ]] || refuse "the image holds tests: ${found#"$root"}"
+found=$(find "$root/root/.cache" "$root/var/cache/apt/archives" -type f -size +0 -print -quit 2>/dev/null || true)
+[[ -z $found ]] || refuse "the image holds a cache: ${found#"$root"}"
 bill=opt/vectorless-rag/sbom.cdx.json
 "$python" - "$root/$bill" <<'PYTHON'
 import json, sys
