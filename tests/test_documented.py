@@ -29,6 +29,8 @@ def shown() -> Iterator[tuple[str, str]]:
 
 SHOWN = dict(shown())
 PROGRAM_LINES = {k: v for k, v in SHOWN.items() if PROGRAM in v.split()}
+COMPOSE = "docker compose run --rm cli "
+COMPOSE_LINES = {k: v for k, v in SHOWN.items() if v.startswith(COMPOSE)}
 MAKE_LINES = {k: v for k, v in SHOWN.items() if v.startswith("make ")}
 UPSTREAM_LINES = {k: v for k, v in SHOWN.items() if "-m vectorless_rag.upstream" in v}
 
@@ -57,6 +59,12 @@ def test_the_program_takes_what_documents_tell_it(place: str) -> None:
     assert found
     for line in found:
         parse(line)
+
+
+@pytest.mark.parametrize("place", COMPOSE_LINES)
+def test_the_image_takes_what_documents_tell_it(place: str) -> None:
+    """What follows the service's name is a command of the program."""
+    parse(COMPOSE_LINES[place].replace(COMPOSE, f"{PROGRAM} "))
 
 
 @pytest.mark.parametrize("place", MAKE_LINES)
