@@ -2,7 +2,8 @@
 The commands that the documents show, as a reader would type them.
 
 A block ```` ```sh ```` is commands alone; in a block ```` ```console ```` a line that
-starts with ``$ `` is one, and what follows it is what it printed.
+starts with ``$ `` is one, and what follows it is what it printed. The line
+``<!-- not typed: why -->`` just above a block keeps tests from typing it.
 """
 
 import re
@@ -23,7 +24,11 @@ LANGUAGES = frozenset(
     {"sh", "console", "json", "mermaid", "python", "text", "toml", "yaml"}
 )
 
-_FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"(?:^<!-- not typed: (?P<why>[^\n]+) -->\n)?"
+    r"^```(?P<language>\S*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 _SPAN = re.compile(r"`([^`]+)`", re.DOTALL)
 
 
@@ -37,6 +42,8 @@ class Block:
 
     language: str
     body: str
+    why_not: str | None
+    """Why no test types it; None: one does."""
 
     def __str__(self) -> str:
         """Name its place."""
@@ -53,6 +60,9 @@ class Command:
     output: str | None
     """None where the document does not show it."""
 
+    why_not: str | None
+    """Why no test types it, if its block says so."""
+
     def __str__(self) -> str:
         """Name its place and what is typed."""
         return f"{self.document}:{self.line}: {self.text}"
@@ -62,7 +72,13 @@ def blocks(document: str) -> tuple[Block, ...]:
     """Return the fenced blocks of a document, in order."""
     text = (REPOSITORY / document).read_text(encoding="utf-8")
     return tuple(
-        Block(document, text.count("\n", 0, found.start(2)) + 1, found[1], found[2])
+        Block(
+            document=document,
+            line=text.count("\n", 0, found.start("body")) + 1,
+            language=found["language"],
+            body=found["body"],
+            why_not=found["why"],
+        )
         for found in _FENCE.finditer(text)
     )
 
@@ -94,7 +110,7 @@ def _commands(block: Block) -> Iterator[Command]:
             at += 1
             number += 1
         said = "\n".join(output) if shown else None
-        yield Command(block.document, start, text, said)
+        yield Command(block.document, start, text, said, block.why_not)
 
 
 def spans(document: str) -> tuple[str, ...]:

@@ -71,7 +71,8 @@ def test_the_image_takes_what_documents_tell_it(place: str) -> None:
 def test_targets_that_documents_name_exist(place: str) -> None:
     """What is to be made can be made."""
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    words = shlex.split(MAKE_LINES[place], comments=True)[1:]
+    line = re.sub(r"[&|;(].*", "", MAKE_LINES[place])
+    words = shlex.split(line, comments=True)[1:]
     named = [word for word in words if "=" not in word]
 
     assert set(named) <= set(_TARGETS.findall(makefile))

@@ -51,6 +51,8 @@ ELSEWHERE = "http://localhost:8080"
 
 def why_not(command: Command) -> str | None:
     """Say why *command* is not run; None: it is."""
+    if command.why_not is not None:
+        return command.why_not
     text = command.text.partition("#")[0].strip()
     found = [why for line, why in NOT_RUN.items() if re.fullmatch(line, text)]
     return found[0] if found else None
