@@ -67,6 +67,9 @@ test-packages: setup ## the wheel and the source archive, each installed and tri
 test-pythons: setup ## the provider-free tests on Python 3.11 to 3.14, as far as they are here
 	scripts/test_pythons.sh $(PYTHONS)
 
+fresh-check: setup ## the README's two commands on a Debian root that has nothing; needs root
+	scripts/fresh_root.sh $(RELEASE)
+
 LOCAL := build/local
 
 test-local: setup ## a small real model on this machine; compiles llama.cpp, which takes minutes
@@ -162,4 +165,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons fresh-check test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
