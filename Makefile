@@ -21,7 +21,7 @@ endif
 READY := $(VENV)/.ready
 
 help:           ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | column -t -s "$$(printf '\t')"
+	@awk -F ':[^#]*## *' '/^[a-z-]+:.*##/ { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): requirements/dev.txt pyproject.toml
 	@rm -rf $(VENV)
