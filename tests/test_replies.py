@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from typing import Any
 
 import pytest
@@ -82,7 +83,13 @@ REFUSED = [
         id="two-fences",
     ),
     pytest.param('<think>{"a": 0}</think>{"a": 1}', "not_json", "0", id="thoughts"),
-    pytest.param('{"a": [1, 2, ]}', "not_json", "13", id="trailing-comma"),
+    # Python 3.13 and later point at the comma, earlier ones after it.
+    pytest.param(
+        '{"a": [1, 2, ]}',
+        "not_json",
+        "11" if sys.version_info >= (3, 13) else "13",
+        id="trailing-comma",
+    ),
     pytest.param('{"a": True}', "not_json", "6", id="python-true"),
     pytest.param('{"a": None}', "not_json", "6", id="python-none"),
     pytest.param("{'a': 1}", "not_json", "1", id="single-quotes"),
