@@ -16,6 +16,9 @@ settings.register_profile("suite", deadline=None, max_examples=30)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
+# Helpers of tests import it before a plugin of that name is asked for.
+pytest.register_assert_rewrite("postgres_server")
+
 # A job in the background ignores SIGINT, and so would every program tested in it.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)

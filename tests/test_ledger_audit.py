@@ -232,6 +232,8 @@ def test_older_tables_are_sealed_when_they_are_opened(url: str) -> None:
     with by_hand(url) as connection:
         for table in ("attempts", "budgets"):
             connection.execute(text(f"alter table {table} drop column seal"))
+        for table in ("jobs", "workers", "versions"):
+            connection.execute(text(f"drop table {table}"))
         connection.execute(text("update schema_version set version = 1"))
 
     with Ledger.open(url) as ledger:

@@ -20,7 +20,7 @@ TRACING_KEY = "sk-lf-canary-of-tracing"
 IN_DOCUMENT = "canary-in-the-document"
 IN_REPLY = "canary-in-the-reply"
 # The upstream's own wording, which stands in the prompt alone.
-IN_PROMPT = "toc_detected"
+IN_PROMPT = "hierarchical tree structure"
 CONTENT = (IN_DOCUMENT, IN_REPLY, IN_PROMPT)
 SECRETS = (KEY, TRACING_KEY)
 BODY = "\n".join(f"Line {n} tells of the {IN_DOCUMENT}." for n in range(30))
