@@ -1,19 +1,22 @@
 """Whoever claims, cancels, ends or dies: a job is in one state, and each try counts."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies_jobs import RECIPE, VERSION, claim, job, there, worker
-from strategies_ledger import Clock
+from strategies_ledger import Clock, attempt
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger.board import Board
+from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.job_types import Claimed, End, Held, JobState
+from vectorless_rag.ledger.types import Outcome
 
 BUILT = End(state=JobState.BUILT, artifact_id=None)
+FAILED = End(state=JobState.FAILED, failure=Failure(code=Code.SOURCE_NO_TEXT))
 TIMEOUT = Failure(code=Code.TIMEOUT, detail="120 s")
 
 pytest_plugins = ["ledger_databases"]
@@ -123,6 +126,37 @@ def test_a_released_job_is_queued_in_its_turn(board: Board) -> None:
         there(board).tries,
         there(board).turn,
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (lambda b: b.release("worker-1"), Code.CHILD_KILLED),
+        (
+            lambda b: b.hand_back(RECIPE, "attempt-1", turn=0, counted=False),
+            Code.CHILD_KILLED,
+        ),
+        (
+            lambda b: b.finish(RECIPE, "attempt-1", FAILED),
+            Code.SOURCE_NO_TEXT,
+        ),
+    ],
+    ids=["release", "hand-back", "finish"],
+)
+def test_an_attempt_ends_with_its_try(
+    board: Board, url: str, step: Callable[[Board], object], code: Code
+) -> None:
+    """Its own end may be lost with its worker or its database; a seal is on it too."""
+    board.add(job())
+    board.claim(claim())
+    with Ledger.open(url) as ledger:
+        ledger.start_attempt(attempt("attempt-1"))
+        step(board)
+        ended = ledger.attempt("attempt-1")
+
+        assert ended is not None
+        assert (Outcome.FAILED, code) == (ended.outcome, ended.code)
+        assert [] == ledger.check()
 
 
 def test_a_waiting_job_is_cancelled_at_once(board: Board) -> None:

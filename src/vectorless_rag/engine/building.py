@@ -23,6 +23,7 @@ from vectorless_rag.engine.submission import path_of
 from vectorless_rag.engine.versions import settings_for
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
+from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.job_types import Claim, Claimed, End, JobRow, JobState
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.pipeline import Order
@@ -124,6 +125,8 @@ class Builder:
         with self.running.of(attempt, job) as here:
             result = self._result(job, attempt, here.check)
             how = self._end(job, attempt, here.why, result)
+            if result.failure is not None:
+                self._patiently(lambda: self._close_holds(attempt))
         ended = Ended(
             job=job,
             attempt_id=attempt,
@@ -203,6 +206,11 @@ class Builder:
             delay_s = min(pause, _LONGEST_PAUSE_S)
             return self._hand_back(job, attempt, failure, delay_s=delay_s)
         return self._finish(job, attempt, End(state=JobState.FAILED, failure=failure))
+
+    def _close_holds(self, attempt: str) -> None:
+        """Count what is still held: its database was away when the attempt ended."""
+        with Ledger.open(self.settings.effective_ledger_url) as ledger:
+            ledger.expire(attempt)
 
     def _finish(self, job: JobRow, attempt: str, end: End) -> str:
         mine = self._patiently(lambda: self.board.finish(job.recipe_hash, attempt, end))

@@ -20,7 +20,7 @@ from vectorless_rag.engine.versions import (
     settings_for,
     version_of,
 )
-from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.job_types import Held, Job, JobRow, JobState, WorkerRow
@@ -86,7 +86,7 @@ class Rescue:
     def _bury(self, worker: WorkerRow) -> None:
         """Queue what a worker was at or had been handed, then take it off the list."""
         held = self.board.release(worker.worker_id)
-        self._close_attempts(held)
+        self._close_holds(held)
         left = {
             turns.read_turn(name)[0] for name in self.queue.held_by(worker.worker_id)
         }
@@ -100,14 +100,12 @@ class Rescue:
         if left or not worker.stopped:
             log.warning("worker_died", worker=worker.worker_id, jobs=len(left))
 
-    def _close_attempts(self, held: list[Held]) -> None:
+    def _close_holds(self, held: list[Held]) -> None:
         if not held:
             return
         with Ledger.open(self.settings.effective_ledger_url) as ledger:
             for one in held:
-                attempt = ledger.attempt(one.attempt_id)
-                if attempt is not None and attempt.outcome is None:
-                    ledger.end_attempt(one.attempt_id, "failed", Code.CHILD_KILLED)
+                ledger.expire(one.attempt_id)
 
     def _pick_up(self, alive: set[str]) -> None:
         """Queue jobs whose turn is lost: whoever was to queue it did not get to."""

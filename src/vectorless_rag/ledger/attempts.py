@@ -113,6 +113,15 @@ def end(
         raise conflict(f"attempt {attempt_id} ended before, otherwise")
 
 
+def end_if_running(
+    transaction: Transaction, attempt_id: str, code: Code, now: int
+) -> None:
+    """End an attempt as failed, unless it has ended or never started."""
+    given = {"outcome": Outcome.FAILED.value, "why": code.value, "now": now}
+    if transaction.count(_END, id=attempt_id, **given):
+        sealing.seal(transaction, attempt_id)
+
+
 def read(transaction: Transaction, attempt_id: str) -> AttemptRow | None:
     """Read one attempt."""
     row = transaction.row(_ONE, id=attempt_id)

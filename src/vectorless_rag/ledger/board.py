@@ -118,7 +118,7 @@ class Board:
         Returns:
             Whether it was still this attempt's.
         """
-        ready = self._later(delay_s)
+        now, ready = self._clock(), self._later(delay_s)
         return self._database.write(
             lambda t: jobs.hand_back(
                 t,
@@ -127,6 +127,7 @@ class Board:
                 turn=turn,
                 counted=counted,
                 failure=failure,
+                now=now,
                 ready=ready,
             )
         )

@@ -9,6 +9,7 @@ another has begun, changes nothing any more.
 from collections.abc import Sequence
 
 from vectorless_rag.errors import Code, Failure
+from vectorless_rag.ledger import attempts
 from vectorless_rag.ledger import job_statements as sql
 from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.drivers import Row
@@ -122,6 +123,8 @@ def finish(
         now=now,
         **_spelled(end.failure),
     )
+    if done and end.state is not JobState.BUILT:
+        _end_attempt(transaction, attempt, end.failure, now)
     if done:
         return True
     row = read(transaction, recipe)
@@ -136,6 +139,7 @@ def hand_back(
     turn: int,
     counted: bool,
     failure: Failure | None,
+    now: int,
     ready: int,
 ) -> bool:
     """Queue a claimed job for its next turn; return whether it was this attempt's."""
@@ -148,11 +152,20 @@ def hand_back(
         **_spelled(failure),
     )
     if done:
+        _end_attempt(transaction, attempt, failure, now)
         return True
     row = read(transaction, recipe)
     if row is None or row.state is not JobState.QUEUED:
         return False
     return (row.attempt_id, row.turn) == (attempt, turn + 1)
+
+
+def _end_attempt(
+    transaction: Transaction, attempt: str, failure: Failure | None, now: int
+) -> None:
+    """End an attempt whose own end was lost, with its database or its process."""
+    code = failure.code if failure is not None else Code.CHILD_KILLED
+    attempts.end_if_running(transaction, attempt, code, now)
 
 
 def next_turn(transaction: Transaction, recipe: str, turn: int, ready: int) -> bool:
@@ -202,6 +215,8 @@ def holders(transaction: Transaction) -> set[str]:
 def release(transaction: Transaction, worker: str, now: int) -> list[Held]:
     """Queue what a dead worker was at, each in its turn; return what it was."""
     left = held(transaction, worker)
+    for one in left:
+        attempts.end_if_running(transaction, one.attempt_id, Code.CHILD_KILLED, now)
     # Nobody is left to obey.
     transaction.count(sql.RELEASE_CANCELLED, worker=worker, now=now)
     transaction.count(sql.RELEASE, worker=worker, now=now)
