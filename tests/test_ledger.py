@@ -623,3 +623,13 @@ def test_usage_is_a_value() -> None:
     assert TokenUsage(
         prompt_tokens=1, completion_tokens=2, cached_tokens=0, reasoning_tokens=0
     ) == TokenUsage(prompt_tokens=1, completion_tokens=2)
+
+
+def test_a_limit_that_is_there_is_kept_where_asked_for(ledger: Ledger) -> None:
+    """A run that is taken up again goes on with its budget, unless another is given."""
+    ledger.set_budget("run:1", NanoUsd(4000), keep=True)
+    ledger.set_budget("run:1", NanoUsd(9000), keep=True)
+    assert 4000 == ledger.budget("run:1").limit
+
+    ledger.set_budget("run:1", NanoUsd(9000))
+    assert 9000 == ledger.budget("run:1").limit

@@ -212,8 +212,9 @@ def test_a_limit_is_sealed(sound: Ledger, url: str) -> None:
     sound.set_budget("owner:ann", NanoUsd(5000))
     assert [] == sound.check()
     for sql in (
-        "update budgets set limit_nano = limit_nano + 1",
-        "update budgets set limit_nano = null",
+        "update budgets set limit_nano = limit_nano + 1 where budget_id = 'owner:ann'",
+        "update budgets set limit_nano = null where budget_id = 'owner:ann'",
+        "update budgets set limit_nano = null, seal = null where limit_nano > 0",
     ):
         with by_hand(url) as connection:
             connection.execute(text(sql))

@@ -70,7 +70,9 @@ class AccountedAttempt:
         try:
             if self.limits_run:
                 self._ledger.set_budget(
-                    run_budget(self.run_id), self.settings.budget_nano_usd
+                    run_budget(self.run_id),
+                    self.settings.budget_nano_usd,
+                    keep=not self.settings.says_budget,
                 )
             self._ledger.start_attempt(self._attempt())
         except BaseException:

@@ -128,8 +128,11 @@ def funds(settings: Settings, ledger: Ledger | None, run_id: str, today: date) -
         today: The day, in UTC.
     """
     run = run_budget(run_id)
-    spent = ledger.budget(run).spent if ledger else NanoUsd(0)
-    found = [(settings.budget_nano_usd - spent, run)]
+    known = ledger.budget(run) if ledger else None
+    limit, spent = settings.budget_nano_usd, known.spent if known else 0
+    if known is not None and known.limit is not None and not settings.says_budget:
+        limit = known.limit
+    found = [(limit - spent, run)]
     owner = settings.owner
     for name in (owner_budget(owner), day_budget(owner, today)):
         budget = ledger.budget(name) if ledger else None

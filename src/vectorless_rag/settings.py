@@ -274,6 +274,11 @@ class Settings(FleetSettings):
         return self.data_dir.absolute() / "ledger.sqlite3"
 
     @property
+    def says_budget(self) -> bool:
+        """Whether somebody gave the run's budget, which is not the default then."""
+        return "budget_usd" in self.model_fields_set
+
+    @property
     def owns_ledger(self) -> bool:
         """Whether the ledger lies in the data folder, and belongs to it alone."""
         return self.ledger_url is None

@@ -189,13 +189,24 @@ def ledger_if_there(settings: Settings) -> Iterator[Ledger | None]:
         yield ledger
 
 
-def _ledger(settings: Settings) -> closing[Ledger]:
-    # Opening it would make it, and a typing error would look like a clean ledger.
-    if settings.owns_ledger and not settings.data_dir.is_dir():
+def require_folder(settings: Settings) -> None:
+    """
+    See that the data folder is there: a typing error is no empty folder.
+
+    Raises:
+        VectorlessRagError: ``store_unwritable``.
+    """
+    if not settings.data_dir.is_dir():
         raise VectorlessRagError(
             Code.STORE_UNWRITABLE,
             f"{printable(settings.data_dir.name)}: no such folder",
         )
+
+
+def _ledger(settings: Settings) -> closing[Ledger]:
+    # Opening it would make it.
+    if settings.owns_ledger:
+        require_folder(settings)
     return closing(Ledger.open(settings.effective_ledger_url))
 
 

@@ -20,7 +20,7 @@ from vectorless_rag.audit import (
     verify_ledger,
     verify_store,
 )
-from vectorless_rag.cli.accounting import ledger_if_there
+from vectorless_rag.cli.accounting import ledger_if_there, require_folder
 from vectorless_rag.cli.artifacts import find
 from vectorless_rag.cli.options import Format
 from vectorless_rag.cli.printing import console, labelled, marked, print_json
@@ -192,6 +192,8 @@ def _show_findings(
 
 def stale(settings: Settings, *, as_json: bool) -> int:
     """Print the current artifacts that would not be made so today; return 0."""
+    if settings.store_url is None:
+        require_folder(settings)
     code = running_code(settings)
     patches = {patch.file: patch.sha256 for patch in code.record.patches}
     store = open_reader(settings)

@@ -2,6 +2,7 @@
 
 import sys
 
+from vectorless_rag.cli.accounting import require_folder
 from vectorless_rag.cli.ingesting import Wanted, ingest_paths
 from vectorless_rag.cli.printing import print_json
 from vectorless_rag.errors import Code, VectorlessRagError
@@ -40,6 +41,7 @@ def retry(settings: Settings, of_class: str | None, wanted: Wanted) -> int:
 
 
 def _chosen(settings: Settings, of_class: str | None) -> list[Ended]:
+    require_folder(settings)
     left = unfinished(settings.runs_dir)
     if of_class is None:
         return left

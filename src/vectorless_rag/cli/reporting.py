@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from vectorless_rag.cli.accounting import require_folder
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.reporting import Written, make_report
 from vectorless_rag.settings import Settings
@@ -25,6 +26,7 @@ def report(settings: Settings, path: Path | None, *, html: bool, as_json: bool) 
     """
     if not html:
         raise VectorlessRagError(Code.SETTINGS_INVALID, "audit report takes --html")
+    require_folder(settings)
     written = make_report(settings, path)
     if as_json:
         spelled = written.to_json() | {"path": storable(str(written.path))}

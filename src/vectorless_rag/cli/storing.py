@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from vectorless_rag.cli.accounting import require_folder
 from vectorless_rag.cli.printing import console, marked, print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
@@ -62,6 +63,8 @@ def gc(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
             Code.SETTINGS_INVALID,
             "gc only lists; pass --dry-run, there is no other mode",
         )
+    if settings.store_url is None:
+        require_folder(settings)
     found = unreached(open_reader(settings))
     total = sum(item.size_bytes for item in found)
     if as_json:

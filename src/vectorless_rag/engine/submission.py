@@ -97,9 +97,11 @@ class Submission:
         """Limit the run, unless it has a limit and nobody says another."""
         name = run_budget(self.run_id)
         with Ledger.open(self.settings.effective_ledger_url) as ledger:
-            said = "budget_usd" in self.settings.model_fields_set
-            if said or ledger.budget(name).limit is None:
-                ledger.set_budget(name, self.settings.budget_nano_usd)
+            ledger.set_budget(
+                name,
+                self.settings.budget_nano_usd,
+                keep=not self.settings.says_budget,
+            )
 
     def _job(self, path: Path) -> Job:
         source = identify(

@@ -129,15 +129,24 @@ class Ledger(Holding):
 
     # Budgets.
 
-    def set_budget(self, budget_id: str, limit: NanoUsd | None) -> None:
+    def set_budget(
+        self, budget_id: str, limit: NanoUsd | None, *, keep: bool = False
+    ) -> None:
         """
         Limit a budget; holds that are open already stay.
 
         Args:
             budget_id: Such as `run_budget` and its neighbours spell it.
             limit: Nano-dollars; None: count, and limit nothing.
+            keep: Leave a limit that is there as it is.
         """
-        self._database.write(lambda t: budgets.set_limit(t, budget_id, limit))
+
+        def step(transaction: Transaction) -> None:
+            if keep and budgets.balance(transaction, budget_id).limit is not None:
+                return
+            budgets.set_limit(transaction, budget_id, limit)
+
+        self._database.write(step)
 
     def budget(self, budget_id: str) -> Budget:
         """Read a budget; one that nothing has named yet is empty and unlimited."""

@@ -176,7 +176,7 @@ def _create_one(transaction: Transaction, name: str) -> None:
         limit_nano=None,
         reserved_nano=0,
         spent_nano=0,
-        seal=None,
+        seal=sealing.of_limit(name, None),
     )
 
 

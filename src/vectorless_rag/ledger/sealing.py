@@ -102,7 +102,7 @@ def amending_hold(transaction: Transaction, hold_id: str) -> Iterator[None]:
 
 def set_limit(transaction: Transaction, budget_id: str, limit: int | None) -> None:
     """Limit a budget to *limit* nano-dollars, or to nothing."""
-    sealed = _of_limit(budget_id, limit)
+    sealed = of_limit(budget_id, limit)
     transaction.count(_LIMIT, id=budget_id, new_limit=limit, new_seal=sealed)
 
 
@@ -112,7 +112,7 @@ def broken(transaction: Transaction) -> Iterator[str]:
         if sealed != _spelled(_of_attempt(transaction, attempt_id)):
             yield f"attempt {attempt_id}: its rows were altered after it ended"
     for budget_id, limit, sealed in transaction.rows(_LIMITED):
-        if sealed != _of_limit(budget_id, limit):
+        if sealed != of_limit(budget_id, limit):
             yield f"budget {budget_id}: its limit was altered"
 
 
@@ -142,8 +142,9 @@ def _total(transaction: Transaction, of: Iterable[Rows], ident: str) -> int:
     return sum(int.from_bytes(_digest(*row)) for row in rows) % _SIZE
 
 
-def _of_limit(budget_id: str, limit: int | None) -> str | None:
-    return None if limit is None else _digest("limit", budget_id, limit).hex()
+def of_limit(budget_id: str, limit: int | None) -> str:
+    """Seal the limit of a budget, also that it has none."""
+    return _digest("limit", budget_id, limit).hex()
 
 
 def _spelled(total: int) -> str:
