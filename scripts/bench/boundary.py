@@ -5,14 +5,16 @@ What the call boundary costs: accounted calls against raw LiteLLM, side by side.
     python scripts/bench/boundary.py [--calls 100] [--rounds 5]
 
 Both ask the same server on this machine, which answers at once, in turns within one
-run. Printed: milliseconds a call for each, and their ratio, as minimum, median and
-maximum over the rounds. Before each accounted call a hold is written to a SQLite
-ledger in full-sync mode, and settled after it: two flushes of the disk.
+run, each from a process of its own. Printed: milliseconds a call for each, and their
+ratio, as minimum, median and maximum over the rounds. Before each accounted call a
+hold is written to a SQLite ledger in full-sync mode, and settled after it: two
+flushes of the disk.
 """
 
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import statistics
 import sys
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 
@@ -64,28 +67,47 @@ def spread(values: list[float]) -> str:
     return f"{min(values):7.2f} {middle:7.2f} {max(values):7.2f}"
 
 
-async def measure(calls: int, rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Time both in turns."""
+async def _serve(pipe: Connection, call: Callable[[int], Awaitable[object]]) -> None:
+    """Time as many calls as are asked for, until none are."""
+    await timed(5, call)
+    pipe.send(0.0)
+    while calls := await asyncio.to_thread(pipe.recv):
+        pipe.send(await timed(calls, call))
+
+
+def side(name: str, base: str, folder: str, pipe: Connection) -> None:
+    """Be one side, in a process of its own: LiteLLM keeps state for each event loop."""
+    os.environ.update(ENVIRONMENT, OPENAI_API_KEY="k")
     litellm = load()
-    found: dict[str, list[float]] = {"raw": [], "accounted": [], "ratio": []}
-    with (
-        serving([REPLY]) as server,
-        opened(folder) as ledger,
-        caller_for(ledger, api_base=server.base) as caller,
-    ):
+    if name == "raw":
+        asyncio.run(_serve(pipe, partial(raw, litellm, base)))
+        return
+    with opened(Path(folder)) as ledger, caller_for(ledger, api_base=base) as caller:
 
         async def accounted(_number: int) -> None:
             await caller.acomplete("summary_leaf", PROMPT)
 
-        bare = partial(raw, litellm, server.base)
-        await timed(5, bare)
-        await timed(5, accounted)
+        asyncio.run(_serve(pipe, accounted))
+
+
+def measure(calls: int, rounds: int, folder: str) -> dict[str, list[float]]:
+    """Time both in turns."""
+    found: dict[str, list[float]] = {"raw": [], "accounted": [], "ratio": []}
+    start = multiprocessing.get_context("spawn")
+    with serving([REPLY]) as server:
+        pipes: dict[str, Connection] = {}
+        for name in ("raw", "accounted"):
+            pipes[name], other = start.Pipe()
+            given = (name, server.base, folder, other)
+            start.Process(target=side, args=given, daemon=True).start()
+            pipes[name].recv()
         for _ in range(rounds):
-            one = await timed(calls, bare)
-            two = await timed(calls, accounted)
-            found["raw"].append(one)
-            found["accounted"].append(two)
-            found["ratio"].append(two / one)
+            for name, pipe in pipes.items():
+                pipe.send(calls)
+                found[name].append(pipe.recv())
+            found["ratio"].append(found["accounted"][-1] / found["raw"][-1])
+        for pipe in pipes.values():
+            pipe.send(0)
     return found
 
 
@@ -95,9 +117,8 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    os.environ.update(ENVIRONMENT, OPENAI_API_KEY="k")
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measure(given.calls, given.rounds, Path(folder)))
+        found = measure(given.calls, given.rounds, folder)
     print("              min  median     max")
     for name, values in found.items():
         print(f"{name:<10}{spread(values)}" + ("" if name == "ratio" else "  ms"))
