@@ -23,16 +23,15 @@ from object_server import (
 )
 from pdfs import pdf
 from published import faults
-from strategies_tree import sample_artifact, sample_provenance, sample_run
+from strategies_tree import sample_artifact
+from test_store import publish
 from vectorless_rag import cli
-from vectorless_rag.artifact import Artifact
 from vectorless_rag.audit import Verdict, verify_store
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.store import (
     Bucket,
     Outcome,
-    Published,
     Store,
     try_bucket,
     unreached,
@@ -69,18 +68,6 @@ def bucket(url: str, endpoint: str, tmp_path: Path) -> Bucket:
 @pytest.fixture
 def store(bucket: Bucket) -> Store:
     return Store(bucket)
-
-
-def publish(
-    store: Store,
-    artifact: Artifact | None = None,
-    *,
-    attempt: str = "attempt-1",
-    rebuild: bool = False,
-) -> Published:
-    artifact = artifact or sample_artifact()
-    run = sample_run(artifact.recipe, attempt)
-    return store.publish(artifact, run, sample_provenance(), rebuild=rebuild)
 
 
 def wrong(store: Store) -> list[str]:
@@ -160,6 +147,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from strategies_tree import sample_artifact, sample_provenance, sample_run
+from test_store import publish
 from object_server import opened
 from vectorless_rag.store import Store
 

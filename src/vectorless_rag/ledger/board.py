@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from vectorless_rag.errors import Failure
-from vectorless_rag.ledger import jobs, sealing, workers
-from vectorless_rag.ledger.backends import backend
+from vectorless_rag.ledger import jobs, workers
 from vectorless_rag.ledger.book import now_us
 from vectorless_rag.ledger.connection import Database
 from vectorless_rag.ledger.job_types import (
@@ -18,6 +17,7 @@ from vectorless_rag.ledger.job_types import (
     Tally,
     WorkerRow,
 )
+from vectorless_rag.ledger.opening import open_database
 
 
 class Board:
@@ -47,13 +47,7 @@ class Board:
         Raises:
             VectorlessRagError: ``ledger_unavailable``.
         """
-        database = Database(backend(url))
-        try:
-            database.migrate(sealing.seal_older)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database, clock)
+        return cls(open_database(url), clock)
 
     def close(self) -> None:
         """Close the connection."""

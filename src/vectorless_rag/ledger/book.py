@@ -12,12 +12,11 @@ from vectorless_rag.ledger import (
     outcomes,
     reports,
     reservations,
-    sealing,
 )
-from vectorless_rag.ledger.backends import backend
-from vectorless_rag.ledger.connection import Database, Transaction
+from vectorless_rag.ledger.connection import Transaction
 from vectorless_rag.ledger.faults import conflict
 from vectorless_rag.ledger.holding import Holding
+from vectorless_rag.ledger.opening import open_database
 from vectorless_rag.ledger.types import (
     Attempt,
     AttemptRow,
@@ -72,13 +71,7 @@ class Ledger(Holding):
             VectorlessRagError: ``ledger_unavailable``, also if a newer version
                 of this package has written it. The address is not repeated.
         """
-        database = Database(backend(url))
-        try:
-            database.migrate(sealing.seal_older)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database, clock)
+        return cls(open_database(url), clock)
 
     def close(self) -> None:
         """Close the connection. What is held stays held."""
