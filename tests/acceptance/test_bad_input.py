@@ -311,8 +311,11 @@ def wait_for_a_child(pid: int) -> int:
 
 def test_a_killed_program_takes_its_child_along(tmp_path: Path, sample: Path) -> None:
     """SIGKILL cannot be caught: the child notices and ends."""
+    # Long enough that nobody is done with it when the signal comes.
+    words = "Words of a page that go on and on. " * 40
+    paper = pdf(tmp_path / "long.pdf", [f"{n} Title\n{words}" for n in range(2000)])
     with subprocess.Popen(
-        command("ingest", sample),
+        command("ingest", paper),
         cwd=tmp_path,
         env=environment(tmp_path),
         stderr=subprocess.DEVNULL,
