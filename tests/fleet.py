@@ -134,9 +134,19 @@ class Fleet:
 
     def end(self) -> None:
         """Tell the workers to end, and see that they do so in order."""
+        # A signal that comes before would end Python itself.
+        limit = time.monotonic() + 120
+        while not all(self.has_begun(worker.pid) for worker in self.workers):
+            assert time.monotonic() < limit
+            time.sleep(0.1)
+            self.mind()
         for worker in self.workers:
             worker.send_signal(signal.SIGTERM)
-        assert {0} == {worker.wait(timeout=120) for worker in self.workers}
+        assert [0] * len(self.workers) == [w.wait(timeout=120) for w in self.workers]
+
+    def has_begun(self, pid: int) -> bool:
+        """Tell whether a worker said that it began."""
+        return f"-{pid}-" in (self.home / "workers.log").read_text(encoding="utf-8")
 
 
 def children_of(pid: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -201,3 +203,20 @@ def test_inherited_output_reaches_standard_error(
         run(child("print('noise')", tmp_path, inherit_output=True))
 
     assert ("", "noise\n") == capfd.readouterr()
+
+
+def test_the_second_signal_ends_a_working_program_at_once() -> None:
+    """The first asks it to end; the status tells which signal the second was."""
+    code = (
+        "import os, signal\n"
+        "from vectorless_rag.cli.stopping import told_to_end\n"
+        "stopping = told_to_end()\n"
+        "assert not stopping.is_set()\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "assert stopping.wait(60)\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "raise SystemExit(0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+
+    assert 128 + signal.SIGTERM == done.returncode

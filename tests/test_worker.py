@@ -166,6 +166,19 @@ def new_site(
         board.close()
 
 
+def test_a_worker_that_is_told_to_end_before_it_began_takes_nothing(
+    new_site: Callable[..., Site],
+) -> None:
+    """It is not on the board, and the job is for the others."""
+    site = new_site()
+    site.submit()
+    site.worker.stopping.set()
+    site.run()
+
+    assert [] == site.board.workers()
+    assert [JobState.QUEUED] == [found.state for found in site.board.jobs()]
+
+
 def test_a_worker_builds_what_is_queued_and_ends(new_site: Callable[..., Site]) -> None:
     """Each try counts, and is told of."""
     site = new_site()

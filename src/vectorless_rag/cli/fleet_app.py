@@ -122,10 +122,16 @@ def worker(
 
     Example: vectorless-rag worker --jobs 2 --listen 127.0.0.1:9464
     """
+    from vectorless_rag.cli.stopping import told_to_end
+
+    # Before all that takes seconds: a supervisor may change its mind.
+    stopping = told_to_end()
+
     from vectorless_rag.cli import working
 
     return working.work(
         load(jobs=jobs, listen=listen, data_dir=data_dir, quiet_level="info"),
+        stopping,
         until_idle=until_idle,
     )
 

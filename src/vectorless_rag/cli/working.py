@@ -1,12 +1,10 @@
 """``vectorless-rag worker``: one worker process, until it is told to end."""
 
 import os
-import signal
 import socket
-import sys
+import threading
 import uuid
 from contextlib import ExitStack, closing
-from types import FrameType
 
 from vectorless_rag import events
 from vectorless_rag.engine.answering import Answers, answering
@@ -22,17 +20,14 @@ from vectorless_rag.ledger.job_types import WorkerRow
 from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
 
-_INTERRUPTED = 130
-
 log = events.logger()
 
 
-def work(settings: Settings, *, until_idle: bool) -> int:
+def work(settings: Settings, stopping: threading.Event, *, until_idle: bool) -> int:
     """
-    Work until it is told to end; return the exit status.
+    Work until *stopping* is set; return the exit status.
 
-    The first SIGTERM or SIGINT lets it finish or hand back what it is at; the second
-    ends it at once, and what it was at is begun anew by others.
+    What it is at then is finished or handed back.
     """
     row = _row(settings)
     with ExitStack() as stack:
@@ -46,10 +41,14 @@ def work(settings: Settings, *, until_idle: bool) -> int:
             per_owner=settings.jobs_per_owner,
         )
         worker = Worker(
-            settings=settings, row=row, board=board, queue=queue, hands=hands
+            settings=settings,
+            row=row,
+            board=board,
+            queue=queue,
+            hands=hands,
+            stopping=stopping,
         )
         _watched(worker, stack)
-        _obey_signals(worker)
         worker.run(until_idle=until_idle)
     return 0
 
@@ -91,15 +90,3 @@ def _row(settings: Settings) -> WorkerRow:
         seen_us=now,
         stopped=False,
     )
-
-
-def _obey_signals(worker: Worker) -> None:
-    def end(_number: int, _frame: FrameType | None) -> None:
-        if worker.stopping.is_set():
-            # Children die with this process, and threads are waited for by none.
-            sys.stderr.flush()
-            os._exit(_INTERRUPTED)
-        worker.stopping.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)

@@ -128,6 +128,8 @@ class Worker:
             VectorlessRagError: ``ledger_unavailable`` or ``engine_unavailable``, at
                 the start alone; later it waits until the database is back.
         """
+        if self.stopping.is_set():
+            return
         self.board.enter(self.row)
         log.info("worker_began", worker=self.row.worker_id, version=self.row.version)
         self.hands.start(self.builder.work)
