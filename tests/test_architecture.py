@@ -17,8 +17,9 @@ ORDER = [
     "environment", "files", "forks", "source", "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",
-    "launch", "results", "running", "attempts", "workspace", "pipeline", "plan",
-    "pageindex_adapter", "corpus", "inputs", "runs", "engine", "reporting", "cli",
+    "launch", "results", "running", "attempts", "workspace", "pipeline", "funds",
+    "plan", "pageindex_adapter", "corpus", "inputs", "runs", "engine", "reporting",
+    "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

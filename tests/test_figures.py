@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from strategies_jobs import claim, job
+from strategies_jobs import claim, job, worker
 from strategies_ledger import attempt, hold, used
 from vectorless_rag.engine.answering import Answers, answering
 from vectorless_rag.engine.figures import (
@@ -23,7 +23,7 @@ from vectorless_rag.engine.figures import (
 )
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
-from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.book import Ledger, now_us
 from vectorless_rag.ledger.job_types import End, JobState
 from vectorless_rag.results import Spend
 from vectorless_rag.units import NanoUsd
@@ -52,13 +52,16 @@ def test_the_fleet_is_told_in_numbers(url: str) -> None:
             board.add(job(name * 64))
         board.claim(claim("a", recipe_hash="a" * 64))
         board.finish("a" * 64, "a", FAILED)
+        now = now_us()
+        board.enter(worker(seen_us=now))
+        board.enter(worker("worker-2", seen_us=now - 61_000_000, slots=4))
         ledger.start_attempt(attempt())
         ledger.reserve(hold("call-1:1", 10, budgets=("owner:ann", "run:night")))
         ledger.settle("call-1:1", NanoUsd(1_500_000_000), used())
     counts = Counts()
     for how in ("built", "built", "lost"):
         counts.add(ended(url, how))
-    text = prometheus(figures(url, counts, 2))
+    text = prometheus(figures(url, counts, 2, dead_after_s=60))
     lines = text.splitlines()
 
     assert {
@@ -67,6 +70,9 @@ def test_the_fleet_is_told_in_numbers(url: str) -> None:
         'vectorless_rag_jobs{state="failed"} 1',
         'vectorless_rag_job_failures{code="pageindex_timeout"} 1',
         'vectorless_rag_spent_usd{owner="ann"} 1.5',
+        "vectorless_rag_workers 1",
+        "vectorless_rag_workers_silent 1",
+        "vectorless_rag_slots 2",
         "vectorless_rag_worker_running 2",
         'vectorless_rag_worker_turns_total{how="built"} 2',
         'vectorless_rag_worker_turn_seconds_total{how="built"} 4.0',
@@ -82,7 +88,9 @@ def test_the_fleet_is_told_in_numbers(url: str) -> None:
 def test_without_its_database_a_worker_tells_of_itself(tmp_path: Path) -> None:
     """And says that the database is away."""
     (tmp_path / "file").touch()
-    found = figures(f"sqlite:///{tmp_path}/file/ledger.sqlite3", Counts(), 1)
+    found = figures(
+        f"sqlite:///{tmp_path}/file/ledger.sqlite3", Counts(), 1, dead_after_s=60
+    )
 
     assert [
         ("vectorless_rag_database_up", 0),

@@ -1,5 +1,6 @@
 """Jobs on the command line: which are meant, what is shown, and what is done."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from strategies_ledger import attempt
 from vectorless_rag.cli import main
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger.board import Board
-from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.book import Ledger, now_us
 from vectorless_rag.ledger.job_types import End, JobState
 from vectorless_rag.units import Sha256
 
@@ -31,7 +32,8 @@ def url(tmp_path: Path) -> str:
         for number, name in enumerate((A, B, C)):
             owner = "bob" if name == C else "ann"
             board.add(job(name, source=f"file:///srv/{number}.pdf", owner=owner))
-        board.enter(worker())
+        board.enter(worker(seen_us=now_us()))
+        board.enter(worker("worker-2", slots=5))
         board.claim(claim("a-1", recipe_hash=A))
         ledger.start_attempt(attempt("a-1", recipe_hash=A, run_id="night"))
         ledger.end_attempt("a-1", "failed", Code.TIMEOUT)
@@ -81,7 +83,11 @@ def test_people_get_a_line_a_job_and_the_sum(run: Run) -> None:
 
     assert 0 == status
     assert "failed     aaaaaaaaaaaa  0.pdf  pageindex_timeout\n" in out
-    assert "jobs: 1 queued, 1 running, 1 failed; workers: 1, slots: 2\n" == err
+    silent = "not heard of any more: 1"
+    jobs = "jobs: 1 queued, 1 running, 1 failed"
+    assert f"{jobs}; workers: 1, slots: 2; {silent}\n" == err
+    _, out, err = run("ls", "--run", "another")
+    assert ("", "jobs: none;") == (out, err[:11])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +140,7 @@ def test_jobs_are_cancelled_by_name_or_run(run: Run, url: str) -> None:
         (("--class", "retryable"), [A]),
         (("--class", "pageindex_timeout"), [A]),
         (("--class", "pageindex_auth"), []),
-        (("aaaaaaaa", "cccccccc"), [A]),
+        (("aaaaaaaa",), [A]),
         (("--run", "night"), [A]),
     ],
 )
@@ -149,6 +155,30 @@ def test_jobs_are_queued_again(
     with Board.open(url) as board:
         expected = JobState.QUEUED if names else JobState.FAILED
         assert expected is there(board, A).state
+
+
+def test_what_was_named_and_is_left_as_it_is_says_so(run: Run) -> None:
+    """Nothing is cancelled twice, and what waits is not queued again."""
+    assert "left: aaaaaaaaaaaa is failed\ncancelled: 0\n" == run("cancel", A)[2]
+    said = run("retry", "aaaaaaaa", "cccccccc")[2]
+    assert "left: cccccccccccc is queued\nqueued again: 1\n" == said
+
+
+def test_a_pdf_stands_for_all_jobs_of_its_bytes(
+    run: Run, url: str, tmp_path: Path
+) -> None:
+    """Whatever settings they were submitted with; one has to be chosen to be shown."""
+    paper = pdf(tmp_path / "twice.pdf", ["Some words"])
+    digest = Sha256(hashlib.sha256(paper.read_bytes()).hexdigest())
+    with Board.open(url) as board:
+        board.add(job("d" * 64, document_sha256=digest))
+        assert "recipe     dddd" in run("show", str(paper))[1]
+        board.add(job("e" * 64, document_sha256=digest))
+
+    status, _, err = run("show", str(paper))
+    assert 3 == status
+    assert "twice.pdf: more than one job, name dddddddddddd, eeeeeeeeeeee" in err
+    assert "cancelled: 2\n" == run("cancel", str(paper))[2]
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from test_process import wait_until_gone
 from vectorless_rag import cli
 from vectorless_rag.errors import Code
 from vectorless_rag.estimates import Estimate, Tally
+from vectorless_rag.funds import Allows, Funds, Needs, funds
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import Hold, TokenUsage, day_budget, run_budget
 from vectorless_rag.pageindex_runtime.rehearsal import (
     REASONING_TOKENS,
     RehearsedAccount,
 )
-from vectorless_rag.plan import Allows, Funds, funds
 from vectorless_rag.settings import Settings
 from vectorless_rag.units import NanoUsd
 from vectorless_rag.wire import Answer
@@ -198,10 +198,10 @@ def test_people_are_told_in_lines(
     said = ["plan", *map(str, (one, twin, blank)), "--model", MODEL]
     assert 3 == cli.main(said)
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("shortcut  one.pdf  1 pages, ")
+    assert out[0].startswith(f"shortcut  {one}  1 pages, ")
     assert "(1 calls, $0.000" in out[0]
-    assert "duplicate twin.pdf" == out[1]
-    assert out[2].startswith("refused   blank.pdf  2 pages, 0 tokens, 2 pages without")
+    assert f"duplicate {twin}" == out[1]
+    assert out[2].startswith(f"refused   {blank}  2 pages, 0 tokens, 2 pages without")
     assert "3 documents, 1 to build" == out[3]
     assert out[4].startswith("expected  1 calls, ")
     assert out[5].startswith("at most   3 calls, ")
@@ -269,21 +269,36 @@ def _hold(name: str, amount: int, budget: str) -> Hold:
     )
 
 
+def _costing(cost: int) -> Tally:
+    return Tally(
+        operation="all",
+        calls=1,
+        prompt_tokens=1,
+        completion_tokens=1,
+        cost=NanoUsd(cost),
+    )
+
+
 @pytest.mark.parametrize(
-    ("allows", "expected", "worst"),
+    ("allows", "expected", "worst", "slack"),
     [
-        (Allows.YES, 1, 10),
-        (Allows.LIKELY, 10, 11),
-        (Allows.NO, 11, 11),
+        (Allows.YES, 1, 10, 0),
+        (Allows.YES, 1, 10, 10),
+        (Allows.LIKELY, 10, 11, 0),
+        (Allows.LIKELY, 8, 11, 2),
+        (Allows.NO, 8, 11, 3),
+        (Allows.NO, 11, 11, 0),
     ],
 )
 def test_a_budget_allows_to_the_last_nano_dollar(
-    allows: Allows, expected: int, worst: int
+    allows: Allows, expected: int, worst: int, slack: int
 ) -> None:
-    """Exactly what is left is enough."""
+    """Exactly what is left is enough, for what is set aside at a time too."""
     left = Funds(left=NanoUsd(10), budget="run:x")
 
-    assert allows == left.allow(expected=NanoUsd(expected), worst=NanoUsd(worst))
+    assert allows == left.allow(
+        Needs(expected=_costing(expected), worst=_costing(worst), slack=NanoUsd(slack))
+    )
 
 
 def test_what_is_not_billed_is_not_expected() -> None:
@@ -299,6 +314,7 @@ def test_what_is_not_billed_is_not_expected() -> None:
         account.settle(name, NanoUsd(7), usage, None, "stop")
 
     (tally,) = account.tallies
+    assert 2 == account.slack
     assert (2, 10, 4, 14) == (
         tally.calls,
         tally.prompt_tokens,
@@ -317,7 +333,12 @@ def test_an_estimate_survives_the_wire() -> None:
         cost=NanoUsd(4),
     )
     answer = Answer(
-        estimate=Estimate(page_tokens=(0, 7), expected=(tally,), worst=(tally, tally))
+        estimate=Estimate(
+            page_tokens=(0, 7),
+            expected=(tally,),
+            worst=(tally, tally),
+            slack=NanoUsd(5),
+        )
     )
 
     assert answer == Answer.decode(answer.encode())
@@ -326,11 +347,13 @@ def test_an_estimate_survives_the_wire() -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        {"page_tokens": [1.5], "expected": [], "worst": []},
-        {"page_tokens": [True], "expected": [], "worst": []},
-        {"page_tokens": [-1], "expected": [], "worst": []},
-        {"page_tokens": [], "expected": [{"operation": 7}], "worst": []},
+        {"page_tokens": [1.5], "expected": [], "worst": [], "slack": 0},
+        {"page_tokens": [True], "expected": [], "worst": [], "slack": 0},
+        {"page_tokens": [-1], "expected": [], "worst": [], "slack": 0},
+        {"page_tokens": [], "expected": [{"operation": 7}], "worst": [], "slack": 0},
         {"page_tokens": [], "expected": []},
+        {"page_tokens": [], "expected": [], "worst": [], "slack": -1},
+        {"page_tokens": [], "expected": [], "worst": []},
         {
             "page_tokens": [],
             "worst": [],
@@ -349,7 +372,7 @@ def test_an_estimate_survives_the_wire() -> None:
 def test_an_estimate_of_a_child_is_not_believed(raw: dict[str, Any]) -> None:
     """A child may have been taken over: types and signs are looked at."""
     with pytest.raises(
-        (TypeError, ValueError, KeyError), match=r"count|Tally|operation|worst"
+        (TypeError, ValueError, KeyError), match=r"count|Tally|operation|worst|slack"
     ):
         Estimate.of(raw)
 

@@ -1,6 +1,7 @@
 """What became of every document is kept, and can be asked for."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,7 +88,9 @@ def test_the_last_run_decides(
     last: dict[Path, IngestResult] = {}
     for run, ended in (("z", first), ("a", second)):
         for result in ended:
-            RunFolder(folder, run).add(result)
+            with closing(RunFolder(folder, run)) as records:
+                records.begin(result.source)
+                records.add(result)
             last[result.source.absolute()] = result
     expected = {p: r for p, r in last.items() if r.status is not Status.BUILT}
     left = unfinished(folder)
@@ -98,6 +101,22 @@ def test_the_last_run_decides(
         code = failed.failure.code if failed.failure else failed.skipped
         assert code == document.code
         assert document.retryable is (failed.failure is None)
+
+
+def test_what_was_in_work_is_left_over_once_its_program_is_gone(
+    tmp_path: Path,
+) -> None:
+    """Not while it is at it, and not where it ended after all."""
+    with closing(RunFolder(tmp_path, "r")) as run:
+        for name in ("a.pdf", "b.pdf"):
+            run.begin(Path(name))
+        run.add(replace(BUILT, source=Path("a.pdf")))
+        assert [] == unfinished(tmp_path)
+    left = unfinished(tmp_path)
+
+    assert [("b.pdf", "child_killed", True)] == [
+        (ended.path.name, ended.code, ended.retryable) for ended in left
+    ]
 
 
 def test_half_a_line_of_a_killed_writer_spoils_nothing(tmp_path: Path) -> None:

@@ -179,6 +179,27 @@ def test_a_worker_that_is_told_to_end_before_it_began_takes_nothing(
     assert [JobState.QUEUED] == [found.state for found in site.board.jobs()]
 
 
+def test_a_worker_whose_database_was_taken_away_ends(
+    new_site: Callable[..., Site],
+) -> None:
+    """What it would go on writing, nobody would read."""
+    site = new_site()
+    file = site.settings.ledger_file
+    taken = file.with_name("taken")
+
+    def take(check: Callable[[], None]) -> Failure | None:
+        file.rename(taken)
+        return stalling(check)
+
+    site.builds.append(take)
+    site.submit()
+
+    with pytest.raises(VectorlessRagError, match="removed or replaced") as caught:
+        site.run()
+    assert Code.STORE_UNWRITABLE == caught.value.code
+    assert "ledger.sqlite3" in str(caught.value)
+
+
 def test_a_worker_builds_what_is_queued_and_ends(new_site: Callable[..., Site]) -> None:
     """Each try counts, and is told of."""
     site = new_site()

@@ -282,7 +282,8 @@ FAILURES: dict[Code, Kind] = {
         phase="engine",
         exit_status=10,
         meaning="The queue of jobs cannot be opened or written.",
-        advice="Install the extra `worker`, and check VECTORLESS_RAG_ENGINE_URL.",
+        advice="See that the data folder or VECTORLESS_RAG_ENGINE_URL can be written,"
+        " and the extra `worker` is installed.",
     ),
     Code.JOB_TRIES_SPENT: Kind(
         phase="engine",

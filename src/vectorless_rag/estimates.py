@@ -44,6 +44,12 @@ class Estimate:
     worst: tuple[Tally, ...]
     """What no run on this route can exceed, by operation."""
 
+    slack: NanoUsd
+    """How much more than its cost one request has set aside meanwhile, at most."""
+
+    def __post_init__(self) -> None:
+        _check_count(self.slack)
+
     @classmethod
     def of(cls, raw: dict[str, Any]) -> Self:
         """
@@ -59,6 +65,7 @@ class Estimate:
             page_tokens=tokens,
             expected=tuple(Tally(**each) for each in raw["expected"]),
             worst=tuple(Tally(**each) for each in raw["worst"]),
+            slack=raw["slack"],
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from vectorless_rag.errors import Code, VectorlessRagError
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_LOOK = os.R_OK | os.X_OK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _KINDS = (
@@ -72,6 +73,8 @@ def _opened(path: Path, roots: Sequence[Path], stack: contextlib.ExitStack) -> i
     folder, name = _place(path, roots, stack) if roots else (None, str(path))
     # Looked at before it is opened, and once more in case it was exchanged.
     status = os.stat(name, dir_fd=folder, follow_symlinks=not roots)
+    if stat.S_ISDIR(status.st_mode) and not os.access(name, _LOOK, dir_fd=folder):
+        raise _RefusedError(Code.SOURCE_UNREADABLE, "a folder that may not be read")
     _check(status.st_mode)
     flags = _READ | os.O_NOFOLLOW if roots else _READ
     file = _open(name, flags, folder)

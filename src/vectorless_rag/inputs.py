@@ -23,7 +23,8 @@ def expand(arguments: Sequence[str], stdin: BinaryIO) -> list[Path]:
 
     Args:
         arguments: A file; a folder, for every ``.pdf`` below it by name, links to
-            folders and hidden ones left out; a pattern with ``*``, ``?`` or ``[``,
+            folders and hidden ones left out, and a folder that cannot be looked into
+            as itself; a pattern with ``*``, ``?`` or ``[``,
             where no file has that very name, with ``**`` for any folders; ``@FILE``
             for the paths in *FILE*, one a line; ``-`` for those on *stdin*.
         stdin: Read for ``-``.
@@ -58,16 +59,15 @@ def _of(argument: str, stdin: BinaryIO) -> Iterator[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder, onerror=_unreadable):
+    # One that cannot be looked into may hold documents that nobody would miss: it
+    # stands for them, and fails as a document does.
+    closed: list[OSError] = []
+    for place, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if name.lower().endswith(_SUFFIX) and not name.startswith("."):
                 yield Path(place, name)
-
-
-def _unreadable(error: OSError) -> None:
-    # A folder that cannot be looked into may hold documents that nobody would miss.
-    raise _refused(str(error.filename), error.strerror or "unreadable")
+    yield from (Path(error.filename) for error in closed)
 
 
 def _read(argument: str) -> bytes:

@@ -8,16 +8,15 @@ ledger is read at most, and nothing is stored.
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import date
 from enum import StrEnum
 from pathlib import Path
 
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Failure, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
+from vectorless_rag.funds import Funds, Needs
 from vectorless_rag.launch import limits_of, rehearse_document
-from vectorless_rag.ledger.book import Ledger
-from vectorless_rag.ledger.types import day_budget, owner_budget, run_budget
+from vectorless_rag.ledger.types import run_budget
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
@@ -29,6 +28,7 @@ from vectorless_rag.workspace import working_folder
 
 PLAN_SCHEMA = "plan/1"
 
+_NOTHING = NanoUsd(0)
 _DOCUMENT = "document.pdf"
 _CHECKOUT = "upstream"
 
@@ -41,18 +41,6 @@ class Answered(StrEnum):
 
     DUPLICATE = "duplicate"
     """The same bytes stand earlier in the list."""
-
-
-class Allows(StrEnum):
-    """Whether a budget is enough."""
-
-    YES = "yes"
-    """For the worst case too."""
-
-    LIKELY = "likely"
-    """For what is expected; a worse run would be stopped by it."""
-
-    NO = "no"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +68,9 @@ class DocumentPlan:
     expected: tuple[Tally, ...] = ()
     worst: tuple[Tally, ...] = ()
 
+    slack: NanoUsd = _NOTHING
+    """How much more than its cost one request has set aside meanwhile, at most."""
+
     def to_json(self, left: NanoUsd) -> dict[str, Json]:
         """Spell it; dollars are exact decimal texts. *left* is in the budget."""
         pages = self.page_tokens
@@ -98,48 +89,6 @@ class DocumentPlan:
             "worst": _worst(total(self.worst), left),
             "calls_by_operation": {t.operation: t.calls for t in self.expected},
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Funds:
-    """What may still be spent."""
-
-    left: NanoUsd
-    """By the budget that leaves least."""
-
-    budget: str
-    """Which one that is."""
-
-    def allow(self, *, expected: NanoUsd, worst: NanoUsd) -> Allows:
-        """Say whether that is enough."""
-        if worst <= self.left:
-            return Allows.YES
-        return Allows.LIKELY if expected <= self.left else Allows.NO
-
-
-def funds(settings: Settings, ledger: Ledger | None, run_id: str, today: date) -> Funds:
-    """
-    Find the budget that leaves a run the least.
-
-    Args:
-        settings: The run's own budget, and its owner.
-        ledger: What has been spent; None: nothing.
-        run_id: Name of the run, which may have begun before.
-        today: The day, in UTC.
-    """
-    run = run_budget(run_id)
-    known = ledger.budget(run) if ledger else None
-    limit, spent = settings.budget_nano_usd, known.spent if known else 0
-    if known is not None and known.limit is not None and not settings.says_budget:
-        limit = known.limit
-    found = [(limit - spent, run)]
-    owner = settings.owner
-    for name in (owner_budget(owner), day_budget(owner, today)):
-        budget = ledger.budget(name) if ledger else None
-        if budget is not None and budget.limit is not None:
-            found.append((budget.limit - budget.spent - budget.reserved, name))
-    left, name = min(found)
-    return Funds(left=NanoUsd(max(left, 0)), budget=name)
 
 
 def plan_document(
@@ -189,7 +138,11 @@ def without_duplicates(plans: Iterable[DocumentPlan]) -> list[DocumentPlan]:
         twice = plan.recipe_hash in seen and plan.answered is None
         if twice and plan.refused is None:
             plan = replace(  # noqa: PLW2901
-                plan, answered=Answered.DUPLICATE, expected=(), worst=()
+                plan,
+                answered=Answered.DUPLICATE,
+                expected=(),
+                worst=(),
+                slack=_NOTHING,
             )
         elif plan.recipe_hash is not None:
             seen.add(plan.recipe_hash)
@@ -201,8 +154,7 @@ def plan_to_json(
     plans: list[DocumentPlan], settings: Settings, funds_left: Funds
 ) -> dict[str, Json]:
     """Spell the whole plan as the one object that ``plan --json`` prints."""
-    expected, worst = sums(plans)
-    allows = funds_left.allow(expected=expected.cost, worst=worst.cost)
+    needs = sums(plans)
     return {
         "schema": PLAN_SCHEMA,
         "model": settings.model,
@@ -210,26 +162,31 @@ def plan_to_json(
         "budget": {
             "name": funds_left.budget,
             "left_usd": f"{usd(funds_left.left):f}",
-            "allows": allows.value,
+            "set_aside_usd": f"{usd(needs.slack):f}",
+            "allows": funds_left.allow(needs).value,
         },
         "totals": {
             "documents": len(plans),
             "to_build": sum(_is_built(plan) for plan in plans),
             "answered": sum(plan.answered is not None for plan in plans),
             "refused": sum(plan.refused is not None for plan in plans),
-            "expected": _sums(expected),
-            "worst": _worst(worst, funds_left.left),
+            "expected": _sums(needs.expected),
+            "worst": _worst(needs.worst, funds_left.left),
         },
         "documents": [plan.to_json(funds_left.left) for plan in plans],
     }
 
 
-def sums(plans: Iterable[DocumentPlan]) -> tuple[Tally, Tally]:
-    """Sum up what is expected of *plans*, and their worst case."""
+def sums(plans: Iterable[DocumentPlan]) -> Needs:
+    """Sum up what *plans* come to."""
     every = list(plans)
     expected = tuple(tally for plan in every for tally in plan.expected)
     worst = tuple(tally for plan in every for tally in plan.worst)
-    return total(expected), total(worst)
+    return Needs(
+        expected=total(expected),
+        worst=total(worst),
+        slack=max((plan.slack for plan in every), default=_NOTHING),
+    )
 
 
 def _is_built(plan: DocumentPlan) -> bool:
@@ -272,6 +229,7 @@ def _with(plan: DocumentPlan, answer: Answer) -> DocumentPlan:
             page_tokens=estimate.page_tokens,
             expected=estimate.expected,
             worst=estimate.worst,
+            slack=estimate.slack,
         )
     route = answer.found.route if answer.found else None
     return replace(plan, route=route, refused=answer.failure)

@@ -1,10 +1,12 @@
 """
 What became of every document of a run, kept beside the store.
 
-``runs/<run_id>/documents.jsonl`` gains a line whenever a document is done, so that
-a killed run has its record too; ``manifest.json`` accounts for every input at the end.
+``runs/<run_id>/documents.jsonl`` gains a line whenever a document is begun or done, so
+that a killed run has its record too; ``manifest.json`` accounts for every input at the
+end.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,6 +96,16 @@ class RunFolder:
     def __init__(self, folder: Path, run_id: str) -> None:
         self.path = folder / run_id
         self.run_id = run_id
+        self._file: int | None = None
+
+    def begin(self, path: Path) -> None:
+        """
+        Note that a document is being worked on.
+
+        Raises:
+            VectorlessRagError: ``store_unwritable``.
+        """
+        self._note(path, None)
 
     def add(self, result: IngestResult) -> None:
         """
@@ -102,19 +114,26 @@ class RunFolder:
         Raises:
             VectorlessRagError: ``store_unwritable``.
         """
+        self._note(result.source, result.to_json())
+
+    def _note(self, path: Path, result: dict[str, Json] | None) -> None:
         line = {
             "at": _now(),
             # Bytes that are no text are kept as lone surrogates, and survive.
-            "path": os.path.abspath(result.source),  # noqa: PTH100  (".." goes too)
-            "result": result.to_json(),
+            "path": os.path.abspath(path),  # noqa: PTH100  (".." goes too)
+            "result": result,
         }
         with _writing(DOCUMENTS):
-            self.path.mkdir(parents=True, exist_ok=True)
-            _append(self.path / DOCUMENTS, json.dumps(line).encode("ascii") + b"\n")
+            if self._file is None:
+                self._file = _open(self.path / DOCUMENTS)
+            _append(self._file, json.dumps(line).encode("ascii") + b"\n")
+            if result is not None:
+                # A beginning is for those who look after a kill; the power may take it.
+                os.fsync(self._file)
 
     def finish(self, results: Sequence[IngestResult], **about: Json) -> Path:
         """
-        Write the manifest that accounts for every input.
+        Write the manifest that accounts for every input; nothing is added then.
 
         Args:
             results: One for each input, in the order they were given.
@@ -139,6 +158,12 @@ class RunFolder:
             new.replace(path)
         return path
 
+    def close(self) -> None:
+        """Let go of the record: the run is over, however it ended."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
@@ -147,12 +172,15 @@ class Ended:
     path: Path
     at: str
     run_id: str
-    result: Mapping[str, Any]
-    """As `IngestResult.to_json` spells it."""
+    result: Mapping[str, Any] | None
+    """As `IngestResult.to_json` spells it; None: it was begun, and has not ended."""
 
     @property
     def code(self) -> str | None:
         """Code of the failure; None if there was none."""
+        if self.result is None:
+            # Its program was killed, or is still at it.
+            return Code.CHILD_KILLED.value
         failure = self.result["failure"]
         code = failure["code"] if failure else self.result["skipped"]
         return str(code) if code else None
@@ -160,6 +188,8 @@ class Ended:
     @property
     def retryable(self) -> bool:
         """Whether the same again may end better."""
+        if self.result is None:
+            return True
         failure = self.result["failure"]
         return failure is None or bool(failure["retryable"])
 
@@ -168,17 +198,30 @@ def unfinished(folder: Path) -> list[Ended]:
     """
     List the documents whose last ingest of all runs left no artifact.
 
+    Those that a run is at now are left out.
+
     Args:
         folder: ``runs`` of the data folder; it need not be there.
     """
     last: dict[Path, Ended] = {}
+    at_work: set[str] = set()
     for path in folder.glob(f"*/{DOCUMENTS}"):
+        if _is_written(path):
+            at_work.add(path.parent.name)
         for ended in _read(path):
             known = last.get(ended.path)
             if known is None or known.at <= ended.at:
                 last[ended.path] = ended
     open_ = {Status.FAILED.value, Status.SKIPPED.value}
-    left = (ended for ended in last.values() if ended.result["status"] in open_)
+    left = (
+        ended
+        for ended in last.values()
+        if (
+            ended.run_id not in at_work
+            if ended.result is None
+            else ended.result["status"] in open_
+        )
+    )
     return sorted(left, key=lambda ended: ended.path)
 
 
@@ -195,7 +238,9 @@ def _read(path: Path) -> Iterator[Ended]:
             )
 
 
-def _checked(result: dict[str, Any]) -> dict[str, Any]:
+def _checked(result: dict[str, Any] | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
     if result["failure"] is not None:
         _ = result["failure"]["code"], result["failure"]["retryable"]
     _ = result["status"], result["skipped"]
@@ -216,14 +261,33 @@ def _writing(name: str) -> Iterator[None]:
         ) from None
 
 
-def _append(path: Path, line: bytes) -> None:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+def _open(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    with suppress(OSError):
+        # Held until this process ends, however it does. A file system without locks
+        # costs no more than that its documents are listed while they are in work.
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return file
+
+
+def _is_written(path: Path) -> bool:
+    """Whether a process is at the run of this record."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        size = os.fstat(fd).st_size
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            # Half a line of a writer that was killed; it must not spoil this one.
-            line = b"\n" + line
-        os.write(fd, line)
-        os.fsync(fd)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
     finally:
-        os.close(fd)
+        os.close(file)
+    return False
+
+
+def _append(file: int, line: bytes) -> None:
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        # Half a line of a writer that was killed; it must not spoil this one.
+        line = b"\n" + line
+    os.write(file, line)

@@ -99,6 +99,7 @@ def test_documents_are_submitted_and_built(home: Path) -> None:
     (home / "in" / "none.pdf").write_bytes(b"no PDF")
     submitted = run("submit", "in", "--run", "night", "--json", home=home)
     cancelled = run("jobs", "cancel", "in/cedar.pdf", "--json", home=home)
+    shutil.copy(home / "in" / "apple.pdf", home / "kept.pdf")
     pdf(home / "in" / "apple.pdf", ["Other words"])
     with worker(home, "--until-idle") as process:
         assert 0 == process.wait(timeout=300)
@@ -124,11 +125,17 @@ def test_documents_are_submitted_and_built(home: Path) -> None:
     assert [[]] * 5 == [faults("submit-1", o) for o in submitted.objects]
     assert [] == faults("job-1", cancelled.object)
 
-    again = run("jobs", "retry", "--class", "source_changed", "--json", home=home)
-    assert ["queued"] == [o["state"] for o in again.objects]
+    assert "submitted, and failed: 1 " in run("failures", "ls", home=home).err
+    # Its bytes under another path: there they are, and the job goes on.
+    moved = run("submit", "kept.pdf", "--json", home=home)
+    assert (True, "queued") == (moved.object["new"], moved.object["state"])
+    assert JobState.QUEUED is jobs(home)["kept"].state
     listed = run("jobs", "ls", "--state", "built", home=home)
     assert "again.pdf" in listed.out
-    assert "jobs: 1 queued, 1 built, 1 cancelled; workers: 0" in listed.err
+    assert "jobs: 1 built; workers: 0" in listed.err
+    assert "submitted, and failed: 1 " not in run("failures", "ls", home=home).err
+    assert "left: " in run("jobs", "cancel", "in/birch.pdf", home=home).err
+    assert "cancelled: 1\n" == run("jobs", "cancel", "kept.pdf", home=home).err
     assert 2 == run("jobs", "cancel", home=home).status
     assert 3 == run("jobs", "show", "00000000", home=home).status
 

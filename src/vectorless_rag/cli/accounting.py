@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -37,8 +38,9 @@ from vectorless_rag.units import NanoUsd, nano_usd, usd
 AUDIT_MISMATCH = 20
 """Exit status of an audit that found a contradiction."""
 
-_BUDGET = re.compile(r"(run|owner|day):\S{1,200}")
+_BUDGET = re.compile(r"(run|owner):\S{1,200}|day:\S{1,180}:(\d{4}-\d\d-\d\d)")
 _BUDGETS = "a budget is owner:NAME, day:NAME:YYYY-MM-DD or run:ID"
+_LIMITS = f"a limit is none, or dollars from 0 to {usd(MOST_NANO):f}"
 
 
 def report(settings: Settings, by: By, *, as_json: bool) -> int:
@@ -129,12 +131,23 @@ def _late(path: Path) -> Iterable[LateUsage]:
 
 def set_budget(settings: Settings, budget: str, limit_usd: str) -> int:
     """Limit *budget*; ``none`` lifts the limit."""
-    if not _BUDGET.fullmatch(budget):
-        raise VectorlessRagError(Code.SETTINGS_INVALID, _BUDGETS)
+    _check_budget(budget)
     with closing(Ledger.open(settings.effective_ledger_url)) as ledger:
         ledger.set_budget(budget, _limit(limit_usd))
         _show({budget: ledger.budget(budget)})
     return 0
+
+
+def _check_budget(budget: str) -> None:
+    found = _BUDGET.fullmatch(budget)
+    if found is None:
+        raise VectorlessRagError(Code.SETTINGS_INVALID, _BUDGETS)
+    if found[2] is not None:
+        try:
+            date.fromisoformat(found[2])
+        except ValueError:
+            why = f"{found[2]}: no such day"
+            raise VectorlessRagError(Code.SETTINGS_INVALID, why) from None
 
 
 def _limit(text: str) -> NanoUsd | None:
@@ -145,7 +158,7 @@ def _limit(text: str) -> NanoUsd | None:
     except (InvalidOperation, OverflowError, ValueError):
         limit = NanoUsd(-1)
     if not 0 <= limit <= MOST_NANO:
-        raise VectorlessRagError(Code.SETTINGS_INVALID, "the limit in dollars")
+        raise VectorlessRagError(Code.SETTINGS_INVALID, _LIMITS)
     return limit
 
 

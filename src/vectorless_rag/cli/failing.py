@@ -6,6 +6,8 @@ from vectorless_rag.cli.accounting import require_folder
 from vectorless_rag.cli.ingesting import Wanted, ingest_paths
 from vectorless_rag.cli.printing import print_json
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.board import Board
+from vectorless_rag.ledger.job_types import JobState
 from vectorless_rag.runs import Ended, unfinished
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable, storable
@@ -28,7 +30,18 @@ def ls(settings: Settings, of_class: str | None, *, as_json: bool) -> int:
             f"{ended.code:<30} {printable(str(ended.path))}  ({when} UTC)\n"
         )
     sys.stderr.write(f"without an artifact: {len(left)}\n")
+    if jobs := _failed_jobs(settings):
+        sys.stderr.write(
+            f"submitted, and failed: {jobs} (vectorless-rag jobs ls --state failed)\n"
+        )
     return 0
+
+
+def _failed_jobs(settings: Settings) -> int:
+    if settings.owns_ledger and not settings.ledger_file.exists():
+        return 0
+    with Board.open(settings.effective_ledger_url) as board:
+        return board.tally().jobs[JobState.FAILED]
 
 
 def retry(settings: Settings, of_class: str | None, wanted: Wanted) -> int:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +94,12 @@ class _Records:
         """Every result, in the order of the documents."""
         return [self._by_number[number] for number in sorted(self._by_number)]
 
+    def begin(self, path: Path) -> None:
+        """Keep that a document was begun."""
+        # Whatever is in the way, its end will find it too, and say so.
+        with suppress(VectorlessRagError):
+            self._folder.begin(path)
+
     def add(self, number: int, result: IngestResult) -> None:
         """Keep how a document ended."""
         self._by_number[number] = result
@@ -108,6 +114,8 @@ class _Records:
             self.manifest = self._folder.finish(self.results, **about)
         except VectorlessRagError as error:
             self._warn(error)
+        finally:
+            self._folder.close()
 
     def _warn(self, error: VectorlessRagError) -> None:
         """Say so once, unless a document has failed for the same reason."""
@@ -129,7 +137,8 @@ class _Watch:
         self._as_json = as_json
 
     def started(self, number: int, path: Path) -> None:
-        """Show the document's name."""
+        """Keep that it was begun, and show its name."""
+        self._records.begin(path)
         self._shown.started(number, printable(path.name))
 
     def progressed(self, number: int, progress: Progress) -> None:

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,17 +12,17 @@ from pathlib import Path
 from rich.text import Text
 
 from vectorless_rag.canon import Json
+from vectorless_rag.cli.accounting import require_folder
 from vectorless_rag.cli.printing import console, labelled, print_json
 from vectorless_rag.engine import turns
 from vectorless_rag.engine.dbos_engine import DbosQueue
+from vectorless_rag.engine.places import Roll
 from vectorless_rag.engine.submission import path_of
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.board import Board
-from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.ledger.book import Ledger, now_us
 from vectorless_rag.ledger.job_types import OPEN, JobRow, JobState
-from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import Spend, spelled
-from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import identify, printable, storable
 
@@ -76,9 +77,9 @@ class Which:
 
 def ls(settings: Settings, which: Which, *, as_json: bool) -> int:
     """List jobs; return 0."""
-    with Board.open(settings.effective_ledger_url) as board:
+    with _board(settings) as board:
         found = [job for job in board.jobs() if which.takes(job)]
-        tally = board.tally()
+        roll = _roll(board, settings)
     if as_json:
         for job in found:
             print_json(_spelled(job))
@@ -86,18 +87,25 @@ def ls(settings: Settings, which: Which, *, as_json: bool) -> int:
     out = console()
     for job in found:
         out.print(_line(job), soft_wrap=True)
-    counts = ", ".join(f"{n} {state}" for state, n in tally.jobs.items() if n)
-    sys.stderr.write(
-        f"jobs: {counts or 'none'}; workers: {tally.workers}, slots: {tally.slots}\n"
-    )
+    states = Counter(job.state for job in found)
+    counts = ", ".join(f"{states[s]} {s}" for s in JobState if states[s])
+    line = f"jobs: {counts or 'none'}; workers: {len(roll.there)}, slots: {roll.slots}"
+    if roll.silent:
+        line += f"; not heard of any more: {len(roll.silent)}"
+    sys.stderr.write(line + "\n")
     return 0
 
 
 def show(name: str, settings: Settings, *, as_json: bool) -> int:
     """Show one job; return 0."""
-    with Board.open(settings.effective_ledger_url) as board:
-        job = _job(board, name, settings)
-        served = {w.version for w in board.workers() if not w.stopped}
+    with _board(settings) as board:
+        job, *more = _named(board, name, settings)
+        if more:
+            others = ", ".join(one.recipe_hash[:12] for one in (job, *more))
+            raise VectorlessRagError(
+                Code.NOT_FOUND, f"{printable(name)}: more than one job, name {others}"
+            )
+        served = {worker.version for worker in _roll(board, settings).there}
     with Ledger.open(settings.effective_ledger_url) as ledger:
         tries = [
             a for a in ledger.attempts(job.run_id) if a.recipe_hash == job.recipe_hash
@@ -149,14 +157,14 @@ def cancel(
 ) -> int:
     """Cancel jobs; return 0."""
     with (
-        Board.open(settings.effective_ledger_url) as board,
+        _board(settings) as board,
         closing(DbosQueue(settings.effective_engine_url)) as queue,
     ):
-        chosen = list(_chosen(board, names, settings, which, OPEN))
+        chosen, left = _chosen(board, names, settings, which, OPEN)
         done = [after for job in chosen if (after := board.cancel(job.recipe_hash))]
         waited = [job for job in done if job.state is JobState.CANCELLED]
         queue.cancel([turns.turn_id(job.recipe_hash, job.turn) for job in waited])
-    return _tell(done, "cancelled", as_json=as_json)
+    return _tell(done, "cancelled", left, as_json=as_json)
 
 
 def retry(
@@ -164,24 +172,29 @@ def retry(
 ) -> int:
     """Queue jobs again; return 0."""
     with (
-        Board.open(settings.effective_ledger_url) as board,
+        _board(settings) as board,
         closing(DbosQueue(settings.effective_engine_url)) as queue,
     ):
         done: list[JobRow] = []
-        for job in _chosen(board, names, settings, which, _AGAIN):
+        chosen, left = _chosen(board, names, settings, which, _AGAIN)
+        for job in chosen:
             after = board.again(job.recipe_hash)
             if after is not None:
                 turns.enqueue(queue, after)
                 done.append(after)
-    return _tell(done, "queued again", as_json=as_json)
+    return _tell(done, "queued again", left, as_json=as_json)
 
 
-def _tell(done: Sequence[JobRow], what: str, *, as_json: bool) -> int:
+def _tell(
+    done: Sequence[JobRow], what: str, left: Sequence[JobRow], *, as_json: bool
+) -> int:
     for job in done:
         if as_json:
             print_json(_spelled(job))
         else:
             console().print(_line(job), soft_wrap=True)
+    for job in left:
+        sys.stderr.write(f"left: {job.recipe_hash[:12]} is {job.state}\n")
     sys.stderr.write(f"{what}: {len(done)}\n")
     return 0
 
@@ -192,33 +205,45 @@ def _chosen(
     settings: Settings,
     which: Which,
     states: frozenset[JobState],
-) -> Iterator[JobRow]:
+) -> tuple[list[JobRow], list[JobRow]]:
+    """Return the jobs that are meant, and of those that were named the others."""
     if not names and which == Which():
         raise VectorlessRagError(Code.SETTINGS_INVALID, "name jobs, or say --run NAME")
-    found = [_job(board, name, settings) for name in names] if names else board.jobs()
-    for job in found:
-        if which.takes(job) and job.state in states:
-            yield job
+    found = [job for name in names for job in _named(board, name, settings)]
+    meant = [
+        job
+        for job in (found if names else board.jobs())
+        if which.takes(job) and job.state in states
+    ]
+    return meant, [job for job in found if job not in meant]
 
 
-def _job(board: Board, name: str, settings: Settings) -> JobRow:
+def _named(board: Board, name: str, settings: Settings) -> list[JobRow]:
+    """Find a job by the start of its recipe hash, or the jobs of a PDF's bytes."""
+    found: list[JobRow] = []
     if _DIGITS.fullmatch(name):
-        found = board.named(name)
-        if len(found) > 1:
+        recipes = board.named(name)
+        if len(recipes) > 1:
             raise VectorlessRagError(Code.NOT_FOUND, f"{name}: more than one job")
+        found = [job for recipe in recipes if (job := board.job(recipe)) is not None]
     elif Path(name).is_file():
         source = identify(Path(name), max_bytes=settings.max_source_bytes)
-        recipe = Recipe(
-            configuration=running_code(settings).configuration,
-            document_sha256=source.sha256,
-        )
-        found = (recipe.recipe_hash,)
-    else:
-        found = ()
-    job = board.job(found[0]) if found else None
-    if job is None:
+        found = board.of_document(source.sha256)
+    if not found:
         raise VectorlessRagError(Code.NOT_FOUND, f"{printable(name)}: no such job")
-    return job
+    return found
+
+
+def _roll(board: Board, settings: Settings) -> Roll:
+    listed, limit_s = board.workers(), settings.dead_after_s
+    return Roll.call(listed, dead_after_s=limit_s, now_us=now_us())
+
+
+def _board(settings: Settings) -> Board:
+    if settings.owns_ledger:
+        # Opening the board would make it.
+        require_folder(settings)
+    return Board.open(settings.effective_ledger_url)
 
 
 def _waits_for(job: JobRow, served: set[str]) -> str | None:

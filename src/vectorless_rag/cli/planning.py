@@ -16,12 +16,10 @@ from vectorless_rag.cli.ingesting import gravest
 from vectorless_rag.cli.printing import console, print_json
 from vectorless_rag.errors import FAILURES, Code, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
+from vectorless_rag.funds import Allows, Funds, funds
 from vectorless_rag.inputs import expand
 from vectorless_rag.plan import (
-    Allows,
     DocumentPlan,
-    Funds,
-    funds,
     plan_document,
     plan_to_json,
     sums,
@@ -97,8 +95,7 @@ def _each(
 
 def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:
     found = {p.refused.exit_status for p in plans if p.refused is not None}
-    expected, worst = sums(plans)
-    if left.allow(expected=expected.cost, worst=worst.cost) is Allows.NO:
+    if left.allow(sums(plans)) is Allows.NO:
         found.add(FAILURES[Code.BUDGET_EXCEEDED].exit_status)
     return gravest(found)
 
@@ -106,19 +103,22 @@ def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:
 def _show(out: Console, plans: Sequence[DocumentPlan], left: Funds) -> None:
     for each in plans:
         out.print(_line(each, left), soft_wrap=True)
-    expected, worst = sums(plans)
+    needs = sums(plans)
     if len(plans) > 1:
         built = sum(each.answered is None and each.refused is None for each in plans)
         out.print(Text(f"{len(plans)} documents, {built} to build"), soft_wrap=True)
-    out.print(Text(f"expected  {_figures(expected)}"), soft_wrap=True)
-    out.print(Text(f"at most   {_figures(worst)}"), soft_wrap=True)
-    words, style = _WORDS[left.allow(expected=expected.cost, worst=worst.cost)]
+    out.print(Text(f"expected  {_figures(needs.expected)}"), soft_wrap=True)
+    out.print(Text(f"at most   {_figures(needs.worst)}"), soft_wrap=True)
+    allows = left.allow(needs)
+    words, style = _WORDS[allows]
+    if allows is Allows.NO and needs.expected.cost <= left.left:
+        words += f", a request has up to ${usd(needs.slack):f} more set aside meanwhile"
     amount = f"budget    ${usd(left.left):f} left of {left.budget}: "
     out.print(Text.assemble(amount, (words, style)), soft_wrap=True)
 
 
 def _line(each: DocumentPlan, left: Funds) -> Text:
-    name = printable(each.source.name)
+    name = printable(str(each.source))
     if each.answered is not None:
         return Text.assemble((f"{each.answered:<9}", "cyan"), f" {name}")
     pages = each.page_tokens

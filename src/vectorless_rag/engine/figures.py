@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from vectorless_rag.engine.places import Roll
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.book import Ledger, now_us
@@ -20,6 +21,7 @@ HELP = {
     "vectorless_rag_queue_age_seconds": "How long the first waiting job waits.",
     "vectorless_rag_job_failures": "Failed jobs by code.",
     "vectorless_rag_workers": "Workers that are there.",
+    "vectorless_rag_workers_silent": "Workers that died, or are not heard of.",
     "vectorless_rag_slots": "Documents that they build at a time.",
     "vectorless_rag_spent_usd": "Spent by owner, in dollars.",
     "vectorless_rag_held_usd": "Set aside for requests by owner, in dollars.",
@@ -89,7 +91,9 @@ class Counts:
             yield _figure("worker_turn_seconds_total", seconds, how=how)
 
 
-def figures(ledger_url: str, counts: Counts, running: int) -> list[Figure]:
+def figures(
+    ledger_url: str, counts: Counts, running: int, *, dead_after_s: int
+) -> list[Figure]:
     """
     Count the fleet and this worker.
 
@@ -98,29 +102,33 @@ def figures(ledger_url: str, counts: Counts, running: int) -> list[Figure]:
             left out, and the figure ``database_up`` is 0.
         counts: What this worker has done.
         running: What it is at.
+        dead_after_s: Seconds without a sign of life after which a worker is dead.
     """
     mine = list(counts.figures(running))
     try:
-        fleet = list(_fleet(ledger_url))
+        fleet = list(_fleet(ledger_url, dead_after_s))
     except VectorlessRagError:
         return [_figure("database_up", 0), *mine]
     return [_figure("database_up", 1), *fleet, *mine]
 
 
-def _fleet(ledger_url: str) -> Iterator[Figure]:
+def _fleet(ledger_url: str, dead_after_s: int) -> Iterator[Figure]:
+    now = now_us()
     with Board.open(ledger_url) as board:
         tally = board.tally()
+        roll = Roll.call(board.workers(), dead_after_s=dead_after_s, now_us=now)
     with Ledger.open(ledger_url) as ledger:
         budgets = ledger.budgets()
     for state, number in tally.jobs.items():
         yield _figure("jobs", number, state=state.value)
     since = tally.oldest_ready_us
-    age = 0.0 if since is None else max(0.0, (now_us() - since) / 1e6)
+    age = 0.0 if since is None else max(0.0, (now - since) / 1e6)
     yield _figure("queue_age_seconds", age)
     for code, number in sorted(tally.failures.items()):
         yield _figure("job_failures", number, code=code.value)
-    yield _figure("workers", tally.workers)
-    yield _figure("slots", tally.slots)
+    yield _figure("workers", len(roll.there))
+    yield _figure("workers_silent", len(roll.silent))
+    yield _figure("slots", roll.slots)
     for name, budget in sorted(budgets.items()):
         if name.startswith(_OWNER):
             owner = name.removeprefix(_OWNER)

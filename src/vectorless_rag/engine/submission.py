@@ -10,7 +10,7 @@ from vectorless_rag.canon import Json
 from vectorless_rag.engine import turns
 from vectorless_rag.engine.port import Queue
 from vectorless_rag.engine.versions import options_of, version_of
-from vectorless_rag.errors import Failure, VectorlessRagError
+from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.job_types import Job, JobRow, JobState
@@ -22,6 +22,11 @@ from vectorless_rag.settings import Settings
 from vectorless_rag.source import identify, storable
 
 NORMAL_PRIORITY = 100
+
+# It may be the path and not the document; to try again costs no call.
+_OF_THE_PATH = frozenset({
+    Code.SOURCE_CHANGED, Code.SOURCE_FORBIDDEN, Code.SOURCE_UNREADABLE,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +92,20 @@ class Submission:
             except VectorlessRagError as error:
                 yield Submitted(source=path, failure=error.failure)
                 continue
-            recorded, new = self.board.add(job)
+            recorded, new = self._record(job)
             if recorded.state is JobState.QUEUED:
                 # Whoever recorded it first may have been killed before this.
                 turns.enqueue(self.queue, recorded)
             yield Submitted(source=path, job=recorded, new=new)
+
+    def _record(self, job: Job) -> tuple[JobRow, bool]:
+        recorded, new = self.board.add(job)
+        if recorded.failure is None or recorded.state is not JobState.FAILED:
+            return recorded, new
+        if recorded.failure.code not in _OF_THE_PATH:
+            return recorded, new
+        # Here the file is, with the very bytes that were missed.
+        return self.board.again(job.recipe_hash) or recorded, True
 
     def _set_budget(self) -> None:
         """Limit the run, unless it has a limit and nobody says another."""

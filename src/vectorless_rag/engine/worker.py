@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from vectorless_rag import events
 from vectorless_rag.engine.building import AWAY, Builder
 from vectorless_rag.engine.figures import Counts, Ended, Figure, figures
+from vectorless_rag.engine.footing import Footing
 from vectorless_rag.engine.port import Hands, Queue
 from vectorless_rag.engine.rescue import Rescue
 from vectorless_rag.engine.running import Running, Stop
@@ -111,7 +112,8 @@ class Worker:
     def figures(self) -> list[Figure]:
         """Count the fleet and this worker."""
         url = self.settings.effective_ledger_url
-        return figures(url, self.counts, len(self.running))
+        dead_after_s = self.settings.dead_after_s
+        return figures(url, self.counts, len(self.running), dead_after_s=dead_after_s)
 
     def _ended(self, ended: Ended) -> None:
         self.counts.add(ended)
@@ -127,15 +129,17 @@ class Worker:
         Raises:
             VectorlessRagError: ``ledger_unavailable`` or ``engine_unavailable``, at
                 the start alone; later it waits until the database is back.
+                ``store_unwritable``: the database's file is another one now.
         """
         if self.stopping.is_set():
             return
         self.board.enter(self.row)
         log.info("worker_began", worker=self.row.worker_id, version=self.row.version)
         self.hands.start(self.builder.work)
+        footing = Footing.of(self.settings)
         self.began = True
         try:
-            self._go_round(until_idle=until_idle)
+            self._go_round(footing, until_idle=until_idle)
             self._drain()
         finally:
             # Whatever is left here is not waited for, and begun anew by others.
@@ -144,9 +148,10 @@ class Worker:
             self.hands.stop()
         self._leave()
 
-    def _go_round(self, *, until_idle: bool) -> None:
+    def _go_round(self, footing: Footing, *, until_idle: bool) -> None:
         while not self.stopping.wait(TICK_S):
             self.ticked = time.monotonic()
+            footing.check()
             try:
                 self._beat_if_due()
                 self._heed()

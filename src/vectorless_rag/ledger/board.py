@@ -62,7 +62,11 @@ class Board:
     # Jobs.
 
     def add(self, job: Job) -> tuple[JobRow, bool]:
-        """Record a job, unless it is there; return it, and whether it is new."""
+        """
+        Record a job, unless it is there; return it, and whether it is new.
+
+        One that failed or was cancelled takes the path that it is submitted under now.
+        """
         now = self._clock()
         return self._database.write(lambda t: jobs.add(t, job, now))
 
@@ -73,6 +77,10 @@ class Board:
     def jobs(self) -> list[JobRow]:
         """List all jobs in the order they were submitted."""
         return self._database.read(jobs.every)
+
+    def of_document(self, document: str) -> list[JobRow]:
+        """List the jobs of certain bytes, by their SHA-256, as they were submitted."""
+        return self._database.read(lambda t: jobs.of_document(t, document))
 
     def named(self, start: str) -> tuple[str, ...]:
         """Name the first two jobs whose recipe hash begins with *start*."""
@@ -216,7 +224,7 @@ class Board:
         return self._database.read(workers.since)
 
     def tally(self) -> Tally:
-        """Count the fleet."""
+        """Count jobs."""
         now = self._clock()
         return self._database.read(lambda t: workers.tally(t, now))
 

@@ -23,9 +23,26 @@ _HELD: Final = (
     jobs.c.state == _RUNNING,
 )
 
+_ENDED_BADLY: Final = or_(
+    jobs.c.state == JobState.FAILED.value, jobs.c.state == JobState.CANCELLED.value
+)
+
 ADD: Final = insert_new(jobs)
 ONE: Final = select(jobs).where(jobs.c.recipe_hash == _recipe)
 EVERY: Final = select(jobs).order_by(jobs.c.submitted_us, jobs.c.recipe_hash)
+
+# A job that waits or runs keeps its path: it is the one it is read from.
+MOVE: Final = (
+    update(jobs)
+    .where(jobs.c.recipe_hash == _recipe, _ENDED_BADLY)
+    .values(source=bindparam("path", type_=Text))
+)
+
+OF_DOCUMENT: Final = (
+    select(jobs)
+    .where(jobs.c.document_sha256 == bindparam("document", type_=Text))
+    .order_by(jobs.c.submitted_us, jobs.c.recipe_hash)
+)
 
 LIKE: Final = (
     select(jobs.c.recipe_hash)
@@ -116,13 +133,7 @@ CANCEL_RUNNING: Final = (
 
 AGAIN: Final = (
     update(jobs)
-    .where(
-        jobs.c.recipe_hash == _recipe,
-        or_(
-            jobs.c.state == JobState.FAILED.value,
-            jobs.c.state == JobState.CANCELLED.value,
-        ),
-    )
+    .where(jobs.c.recipe_hash == _recipe, _ENDED_BADLY)
     .values(
         state=_QUEUED,
         turn=jobs.c.turn + 1,

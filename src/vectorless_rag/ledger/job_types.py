@@ -168,7 +168,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """The fleet in numbers."""
+    """All jobs in numbers."""
 
     jobs: dict[JobState, int]
     failures: dict[Code, int]
@@ -176,6 +176,3 @@ class Tally:
 
     oldest_ready_us: int | None
     """Since when the first of those that could be begun waits."""
-
-    workers: int
-    slots: int

@@ -29,7 +29,11 @@ _ONE_AT_A_TIME = "select pg_advisory_xact_lock(7146531904217)"
 
 
 def add(transaction: Transaction, job: Job, now: int) -> tuple[JobRow, bool]:
-    """Record a job, unless it is there; return it, and whether it is new."""
+    """
+    Record a job, unless it is there; return it, and whether it is new.
+
+    One that failed or was cancelled takes the path that it is submitted under now.
+    """
     fresh = transaction.count(
         sql.ADD,
         **{name: getattr(job, name) for name in Job.__dataclass_fields__},
@@ -48,6 +52,8 @@ def add(transaction: Transaction, job: Job, now: int) -> tuple[JobRow, bool]:
         started_us=None,
         ended_us=None,
     )
+    if not fresh:
+        transaction.count(sql.MOVE, recipe=job.recipe_hash, path=job.source)
     recorded = read(transaction, job.recipe_hash)
     if recorded is None:
         raise AssertionError("a job that was just recorded is not there")
@@ -63,6 +69,11 @@ def read(transaction: Transaction, recipe: str) -> JobRow | None:
 def every(transaction: Transaction) -> list[JobRow]:
     """List all jobs in the order they were submitted."""
     return [_job(row) for row in transaction.rows(sql.EVERY)]
+
+
+def of_document(transaction: Transaction, document: str) -> list[JobRow]:
+    """List the jobs of certain bytes in the order they were submitted."""
+    return [_job(row) for row in transaction.rows(sql.OF_DOCUMENT, document=document)]
 
 
 def named(transaction: Transaction, start: str) -> tuple[str, ...]:

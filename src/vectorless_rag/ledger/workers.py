@@ -6,7 +6,7 @@ Every function is a step inside a transaction, and can be taken again.
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Text, bindparam, delete, select, update
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger import job_statements as sql
@@ -32,10 +32,6 @@ _BEAT: Final = (
 _STOP: Final = update(workers).where(workers.c.worker_id == _worker).values(stopped=1)
 _FORGET: Final = delete(workers).where(workers.c.worker_id == _worker)
 _SINCE: Final = select(versions.c.version, versions.c.first_us)
-
-_SLOTS: Final = select(func.count(), func.coalesce(func.sum(workers.c.slots), 0)).where(
-    workers.c.stopped == 0
-)
 
 
 def enter(transaction: Transaction, worker: WorkerRow) -> None:
@@ -86,16 +82,13 @@ def forget(transaction: Transaction, worker: str) -> None:
 
 
 def tally(transaction: Transaction, now: int) -> Tally:
-    """Count the fleet."""
+    """Count jobs."""
     states: dict[str, int] = dict(transaction.rows(sql.STATES))
     oldest = transaction.row(sql.OLDEST, now=now)
-    alive = transaction.row(_SLOTS)
     return Tally(
         jobs={state: states.get(state.value, 0) for state in JobState},
         failures={Code(code): n for code, n in transaction.rows(sql.FAILURES)},
         oldest_ready_us=oldest[0] if oldest else None,
-        workers=alive[0] if alive else 0,
-        slots=int(alive[1]) if alive else 0,
     )
 
 

@@ -75,6 +75,9 @@ class RehearsedAccount:
     """Sums up what would be charged; refuses nothing."""
 
     def __init__(self) -> None:
+        self.slack = NanoUsd(0)
+        """How much more than its cost a request had set aside, at most."""
+
         self._holds: dict[str, Hold] = {}
         self._tallies: dict[str, Tally] = {}
 
@@ -97,7 +100,9 @@ class RehearsedAccount:
     ) -> None:
         """Add what it would have cost."""
         del response_id, finish_reason
-        name = self._holds.pop(hold_id).operation
+        hold = self._holds.pop(hold_id)
+        self.slack = NanoUsd(max(self.slack, hold.amount - amount))
+        name = hold.operation
         before = self._tallies.get(name)
         self._tallies[name] = Tally(
             operation=name,
@@ -172,6 +177,7 @@ def rehearse(
             ),
             expected=account.tallies,
             worst=worst_of(request, survey, _route(request, survey, found), price),
+            slack=account.slack,
         ),
     )
 
