@@ -19,7 +19,7 @@ async def run(slots: Slots, work: Sequence[bool]) -> int:
 
     async def one(good: bool) -> None:  # noqa: FBT001
         nonlocal inside, most
-        async with slots:
+        async with slots.turn():
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0)
@@ -57,10 +57,10 @@ def test_a_cancelled_waiter_passes_its_turn_on() -> None:
         slots, seen = Slots(1), []
 
         async def wait(name: str) -> None:
-            async with slots:
+            async with slots.turn():
                 seen.append(name)
 
-        async with slots:
+        async with slots.turn():
             gone = asyncio.create_task(wait("gone"))
             stays = asyncio.create_task(wait("stays"))
             await asyncio.sleep(0)
@@ -72,3 +72,23 @@ def test_a_cancelled_waiter_passes_its_turn_on() -> None:
         return seen
 
     assert ["stays"] == asyncio.run(scene())
+
+
+def test_the_most_urgent_goes_first_and_equals_in_order() -> None:
+    """Whenever they came; who is in is not put out."""
+
+    async def scene() -> list[str]:
+        slots, seen = Slots(1), []
+
+        async def wait(name: str, rank: int) -> None:
+            async with slots.turn(rank):
+                seen.append(name)
+
+        calls = (("late", 1), ("a", 0), ("b", 0), ("urgent", -1))
+        async with slots.turn():
+            waiting = [asyncio.create_task(wait(*call)) for call in calls]
+            await asyncio.sleep(0)
+        await asyncio.wait_for(asyncio.gather(*waiting), 5)
+        return seen
+
+    assert ["urgent", "a", "b", "late"] == asyncio.run(scene())

@@ -14,7 +14,8 @@ from strategies_sections import trees
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.pageindex_runtime.page_text import Node, children_of, walk
 from vectorless_rag.pageindex_runtime.providers import ProviderReply, ProviderRequest
-from vectorless_rag.pageindex_runtime.summaries import SummaryScheduler, summary_in
+from vectorless_rag.pageindex_runtime.summaries import SummaryScheduler
+from vectorless_rag.pageindex_runtime.summary_prompts import summary_in
 from vectorless_rag.pageindex_runtime.wiring import use
 
 LONG = "One sentence of many words that says very little. " * 60
@@ -48,9 +49,10 @@ def run(
     nodes: list[Node],
     texts: list[str],
     answer: Callable[[ProviderRequest], Any] = by_operation,
+    kind: type[Model] = Model,
     **options: Any,
 ) -> Model:
-    model = Model(answer)
+    model = kind(answer)
     pages = [(text, 0) for text in texts]
 
     async def summarise() -> None:
@@ -81,6 +83,43 @@ def test_every_node_gets_its_summaries(tmp_path: Path) -> None:
 
     assert ["summary_direct", *["summary_subtree"] * 2] == told(parent)
     assert [["summary_leaf"] * 3] * 2 == [told(n) for n in parent["nodes"]]
+    assert "summary_subtree" == model.asked[-1].operation
+
+
+def test_what_others_wait_for_is_asked_first(tmp_path: Path) -> None:
+    """One at a time: the longest row of summaries begins before single leaves."""
+    deep = leaf("1.1.1", 3)
+    middle = leaf("1.1", 3) | {"nodes": [deep]}
+    top = leaf("1", 3) | {"nodes": [middle]}
+    texts = [LONG + "first", LONG + "second", LONG + "deep", LONG + "last"]
+    nodes = [leaf("0", 1), leaf("0b", 2), top, leaf("2", 4)]
+
+    model = run(tmp_path, nodes, texts, concurrency=1)
+    asked = [r.operation for r in model.asked if r.operation != "summary_direct"]
+
+    assert "deep" in model.asked[0].messages[0].content
+    assert "summary_leaf" in asked[asked.index("summary_subtree") :]
+
+
+def test_a_section_s_own_text_does_not_wait_for_its_subsections(
+    tmp_path: Path,
+) -> None:
+    """Both are in flight at once; what is made of them comes last."""
+    parent = leaf("P", 1, 2) | {"nodes": [leaf("A", 2)]}
+    flying: list[str] = []
+    most: list[int] = []
+
+    class Slow(Model):
+        async def send(self, request: ProviderRequest) -> ProviderReply:
+            flying.append(request.operation)
+            most.append(len(flying))
+            await asyncio.sleep(0.05)
+            flying.remove(request.operation)
+            return await super().send(request)
+
+    model = run(tmp_path, [parent], [LONG, LONG + "a"], kind=Slow)
+
+    assert [1, 2, 1] == most
     assert "summary_subtree" == model.asked[-1].operation
 
 
@@ -167,7 +206,7 @@ def test_what_ends_the_run_ends_it(tmp_path: Path) -> None:
         )
 
 
-def test_a_broken_promise_is_a_defect() -> None:
+def test_a_broken_promise_is_a_defect(tmp_path: Path) -> None:
     """A node that changed after it was final, or that nobody decided."""
 
     async def changed() -> None:
@@ -180,9 +219,10 @@ def test_a_broken_promise_is_a_defect() -> None:
     async def undecided() -> None:
         await SummaryScheduler([leaf("P", 1)], [("a", 0)]).finish()
 
-    for broken in (changed, undecided):
-        with pytest.raises(VectorlessRagError, match="a node changed"):
-            asyncio.run(broken())
+    with opened(tmp_path) as ledger, use(caller_for(ledger)):
+        for broken in (changed, undecided):
+            with pytest.raises(VectorlessRagError, match="a node changed"):
+                asyncio.run(broken())
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ class Caller:
         model: str | None,
         params: Mapping[str, str] | None,
     ) -> Reply:
-        async with self._shared.slots:
+        async with self._shared.slots.turn():
             self._check()
             self.counts.in_flight += 1
             self._on_call(self.counts)

@@ -1,14 +1,15 @@
 """How many calls are in flight: bounded, and fewer when the provider says so."""
 
 import asyncio
-from collections import deque
-from types import TracebackType
-from typing import Self
+import heapq
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
 
 
 class Slots:
     """
-    Lets a number of calls in at once, and others wait in order.
+    Lets a number of calls in at once; the others wait, the most urgent in front.
 
     Additive increase, multiplicative decrease: a refusal for rate halves the
     number, and each success adds a fraction of one, up to *most*. Used from one
@@ -22,17 +23,25 @@ class Slots:
         self._most = most
         self._limit = float(most)
         self._taken = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
 
     @property
     def limit(self) -> int:
         """Calls that may be in flight now."""
         return int(self._limit)
 
-    async def __aenter__(self) -> Self:
+    @asynccontextmanager
+    async def turn(self, rank: int = 0) -> AsyncIterator[None]:
+        """
+        Wait for a slot, and hold it while the block runs.
+
+        Args:
+            rank: Of two that wait the lower goes first, of equals who came first.
+        """
         while self._taken >= self.limit:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            heapq.heappush(self._waiting, (rank, next(self._numbers), turn))
             try:
                 await turn
             except asyncio.CancelledError:
@@ -40,16 +49,11 @@ class Slots:
                 self._let_in()
                 raise
         self._taken += 1
-        return self
-
-    async def __aexit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self._taken -= 1
-        self._let_in()
+        try:
+            yield
+        finally:
+            self._taken -= 1
+            self._let_in()
 
     def refused(self) -> None:
         """Take note that the provider asked for fewer requests."""
@@ -63,7 +67,7 @@ class Slots:
     def _let_in(self) -> None:
         free = self.limit - self._taken
         while free > 0 and self._waiting:
-            turn = self._waiting.popleft()
+            *_, turn = heapq.heappop(self._waiting)
             if not turn.done():
                 turn.set_result(None)
                 free -= 1

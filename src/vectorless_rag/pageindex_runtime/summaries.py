@@ -9,6 +9,7 @@ in its place says what it is.
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,19 +25,21 @@ from vectorless_rag.pageindex_runtime.page_text import (
     walk,
 )
 from vectorless_rag.pageindex_runtime.pieces import pieces
+from vectorless_rag.pageindex_runtime.slots import Slots
 from vectorless_rag.pageindex_runtime.summary_prompts import (
     own_text_prompt,
     subtree_prompt,
+    summary_in,
 )
+from vectorless_rag.pageindex_runtime.wiring import concurrency as run_concurrency
 from vectorless_rag.pageindex_runtime.wiring import (
     count_tokens,
-    extract_json,
     is_terminal,
     llm_acompletion,
 )
 
 CONCURRENCY = 64
-"""Summary calls in flight at once, unless the caller asks for fewer."""
+"""Summary calls in flight at once, unless somebody asks for fewer."""
 
 MAX_WORDS = 150
 """Length asked of a summary, in words."""
@@ -47,6 +50,9 @@ MAX_PROMPT_TOKENS = 20_000
 """Document text in one prompt; more is summarised in parts first."""
 
 FALLBACK_CHARS = 600
+
+DEEPEST = 64
+"""Levels that are told apart where one call is more urgent than another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +76,7 @@ class SummaryScheduler:
         model: ``provider/name``, passed to the call boundary.
         small_node_tokens: A text below this is its own summary, without a call.
             The default is the length asked of a summary.
-        concurrency: Calls in flight at once.
+        concurrency: Calls in flight at once; never more than the run may have.
         max_words: Length asked of a summary.
         split_shared_pages: Whether a leaf reads only its side of a page that it
             shares with a neighbour.
@@ -97,15 +103,14 @@ class SummaryScheduler:
         self._pages = pdf_pages
         self._model = model
         self._max_words = max_words or MAX_WORDS
-        self._small = (
-            TOKENS_PER_WORD * self._max_words
-            if small_node_tokens is None
-            else small_node_tokens
-        )
+        if small_node_tokens is None:
+            small_node_tokens = TOKENS_PER_WORD * self._max_words
+        self._small = small_node_tokens
         self._split = split_shared_pages
         effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
         self._params: dict[str, Any] = effort
-        self._slots = asyncio.Semaphore(concurrency or CONCURRENCY)
+        self._slots = Slots(min(concurrency or CONCURRENCY, run_concurrency()))
+        self._parents: dict[int, int] = {}
         self._marks: dict[int, asyncio.Future[None]] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._asked: dict[tuple[str, str], asyncio.Task[str]] = {}
@@ -120,8 +125,10 @@ class SummaryScheduler:
             if not mark.done():
                 mark.set_result(None)
                 self._promised.append((node, [id(c) for c in children_of(node)]))
-        # Deepest first: the calls that others wait for stand first in the queue.
-        for node in reversed(list(walk(marked))):
+        below = list(walk(marked))
+        self._parents |= {id(c): id(node) for node in below for c in children_of(node)}
+        # What the most others wait for takes the first slots.
+        for node in sorted(below, key=self._rank):
             self._start(node)
 
     async def finish(self) -> list[Node]:
@@ -136,10 +143,8 @@ class SummaryScheduler:
                 if a promise of `mark_final` was broken.
         """
         self._check_promises()
-        # Let every task end, so that none is left running behind the failure.
-        await asyncio.gather(
-            *(self._task(root) for root in self.structure), return_exceptions=True
-        )
+        with suppress(Exception):
+            await _all(self._task(root) for root in self.structure)
         if self._ended:
             raise self._ended
         for node in walk(self.structure):
@@ -179,23 +184,29 @@ class SummaryScheduler:
     async def _visit(self, node: Node) -> None:
         try:
             await self._mark(node)
-            await asyncio.gather(*(self._task(child) for child in children_of(node)))
-            if not node.get("summary"):
-                await self._summarise(node)
+            below = [self._task(child) for child in children_of(node)]
+            if node.get("summary"):
+                await _all(below)
+            else:
+                # Its own text waits for nobody.
+                own, rank = self._own_text(node), self._rank(node)
+                direct = asyncio.create_task(self._direct(node, own, rank))
+                await _all([*below, direct])
+                await self._summarise(node, own, direct.result(), rank)
         except Exception as error:
             # The first failure is the reason; the rest follow from it.
             self._ended = self._ended or error
             raise
 
-    async def _summarise(self, node: Node) -> None:
-        own = self._own_text(node)
-        direct, subtree = await self._direct(node, own), None
-        if children_of(node):
-            subtree = await self._subtree(node, own, _text(direct))
+    async def _summarise(
+        self, node: Node, own: str, direct: str | Lost, rank: int
+    ) -> None:
+        said, parent = _text(direct), children_of(node)
+        subtree = await self._subtree(node, own, said, rank) if parent else None
         lost = {"direct_summary": direct, "subtree_summary": subtree}
         if subtree is None:
             lost = {"summary": direct}
-        node["direct_summary"] = _text(direct)
+        node["direct_summary"] = said
         node["subtree_summary"] = _text(direct if subtree is None else subtree)
         node["summary"] = node["subtree_summary"]
         marks = [
@@ -206,6 +217,13 @@ class SummaryScheduler:
         if marks:
             node["degraded"] = [*(node.get("degraded") or []), *marks]
 
+    def _rank(self, node: Node) -> int:
+        """Put the calls in front that the most others wait for, one after another."""
+        depth, key = 0, id(node)
+        while key in self._parents and depth < DEEPEST:
+            depth, key = depth + 1, self._parents[key]
+        return -depth
+
     def _own_text(self, node: Node) -> str:
         if children_of(node):
             return parent_text(node, self._pages).strip()
@@ -214,7 +232,7 @@ class SummaryScheduler:
         first, last = node.get("start_index"), node.get("end_index")
         return text_of_pages(self._pages, first, last).strip()
 
-    async def _direct(self, node: Node, own: str) -> str | Lost:
+    async def _direct(self, node: Node, own: str, rank: int) -> str | Lost:
         """Summarise a node's own text; short text is its own summary."""
         parent = bool(children_of(node))
         if not own:
@@ -225,30 +243,32 @@ class SummaryScheduler:
             return own
         operation = "summary_direct" if parent else "summary_leaf"
         try:
-            return await self._reduce(operation, own)
+            return await self._reduce(operation, own, rank)
         except VectorlessRagError as error:
             return self._lost(error, f"Opening words: {' '.join(own.split())}")
 
-    async def _reduce(self, operation: str, text: str) -> str:
+    async def _reduce(self, operation: str, text: str, rank: int) -> str:
         """Summarise *text*, in parts while it is too long for one prompt."""
         prompt = partial(own_text_prompt, max_words=self._max_words)
         parts = list(pieces(text, cap=MAX_PROMPT_TOKENS, count=self._count))
         while len(parts) > 1:
-            told = [await self._ask(operation, prompt(part)) for part in parts]
+            told = [await self._ask(operation, prompt(part), rank) for part in parts]
             joined = "\n".join(told)
             if len(joined) >= sum(map(len, parts)):
                 # A reply as long as its text makes no headway: keep what fits.
                 joined = joined[: len(joined) // 2]
             parts = list(pieces(joined, cap=MAX_PROMPT_TOKENS, count=self._count))
-        return await self._ask(operation, prompt(parts[0]))
+        return await self._ask(operation, prompt(parts[0]), rank)
 
-    async def _subtree(self, node: Node, own: str, direct: str) -> str | Lost:
+    async def _subtree(
+        self, node: Node, own: str, direct: str, rank: int
+    ) -> str | Lost:
         opening = own if self._count(own) <= MAX_PROMPT_TOKENS // 2 else direct
         children = list(self._listing(children_of(node)))
         title = node.get("title") or ""
         prompt = subtree_prompt(title, opening, children, max_words=self._max_words)
         try:
-            return await self._ask("summary_subtree", prompt)
+            return await self._ask("summary_subtree", prompt, rank)
         except VectorlessRagError as error:
             titles = "; ".join(name for name, _ in children if name)
             return self._lost(error, f"Subsections: {titles}")
@@ -268,15 +288,15 @@ class SummaryScheduler:
             raise error
         return Lost(code=error.code, fallback=fallback[:FALLBACK_CHARS])
 
-    async def _ask(self, operation: str, prompt: str) -> str:
+    async def _ask(self, operation: str, prompt: str, rank: int) -> str:
         # Siblings over exactly the same pages share one answer.
         key = operation, prompt
         if key not in self._asked:
-            self._asked[key] = asyncio.create_task(self._call(operation, prompt))
+            self._asked[key] = asyncio.create_task(self._call(operation, prompt, rank))
         return await self._asked[key]
 
-    async def _call(self, operation: str, prompt: str) -> str:
-        async with self._slots:
+    async def _call(self, operation: str, prompt: str, rank: int) -> str:
+        async with self._slots.turn(rank):
             if self._ended:
                 # The run is over: spend nothing more.
                 raise self._ended
@@ -289,22 +309,12 @@ class SummaryScheduler:
         return count_tokens(text, model=self._model)
 
 
+async def _all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Let every task end, so that none is left running; raise the first failure."""
+    for ended in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended
+
+
 def _text(outcome: str | Lost) -> str:
     return outcome.fallback if isinstance(outcome, Lost) else outcome
-
-
-def summary_in(reply: str) -> str:
-    """
-    Read the summary out of a reply.
-
-    Raises:
-        VectorlessRagError: ``pageindex_invalid_json`` if the reply is no object with
-            a text ``summary``, ``pageindex_empty_response`` if that text is blank.
-    """
-    value = extract_json(reply)
-    summary = value.get("summary") if isinstance(value, dict) else None
-    if not isinstance(summary, str):
-        raise VectorlessRagError(Code.INVALID_JSON, "no summary in the reply")
-    if not summary.strip():
-        raise VectorlessRagError(Code.EMPTY_RESPONSE, "blank summary")
-    return summary.strip()

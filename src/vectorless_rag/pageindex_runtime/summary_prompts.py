@@ -1,9 +1,11 @@
-"""The questions whose answers become summaries."""
+"""The questions whose answers become summaries, and how those are read."""
 
 import json
 from collections.abc import Iterable
 
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.pageindex_runtime.framing import framed
+from vectorless_rag.pageindex_runtime.wiring import extract_json
 
 _REPLY = 'Reply with JSON only: {"summary": "<the summary>"}'
 
@@ -48,3 +50,20 @@ def subtree_prompt(
             _REPLY,
         ]
     )
+
+
+def summary_in(reply: str) -> str:
+    """
+    Read the summary out of a reply.
+
+    Raises:
+        VectorlessRagError: ``pageindex_invalid_json`` if the reply is no object with
+            a text ``summary``, ``pageindex_empty_response`` if that text is blank.
+    """
+    value = extract_json(reply)
+    summary = value.get("summary") if isinstance(value, dict) else None
+    if not isinstance(summary, str):
+        raise VectorlessRagError(Code.INVALID_JSON, "no summary in the reply")
+    if not summary.strip():
+        raise VectorlessRagError(Code.EMPTY_RESPONSE, "blank summary")
+    return summary.strip()

@@ -49,6 +49,11 @@ def decides() -> bool:
     return caller is not None and caller.policy.decides
 
 
+def concurrency() -> int:
+    """Tell how many calls may be in flight."""
+    return current().policy.limits.concurrency
+
+
 def llm_completion(
     model: str | None,
     prompt: str,
