@@ -5,6 +5,7 @@ It answers what the offline model answers, and then errs: it misses entries, cha
 its mind, writes summaries of other lengths, thinks aloud, refuses with 429 and 500,
 and now and then replies what is no JSON. Usage is counted by the model's tokenizer.
 What it does depends on the seed and the question, not on the order of requests.
+It keeps the starts of prompts, and says how much of each it had.
 """
 
 import json
@@ -15,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 
+from prefix_cache import PrefixCache
 from vectorless_rag.pageindex_runtime.offline.provider import answer
 from vectorless_rag.pageindex_runtime.providers import Message
 from vectorless_rag.pageindex_runtime.tokens import count_tokens
@@ -66,6 +69,10 @@ class Manner:
     """Median of the time a reply takes; the times are spread as real ones are."""
 
 
+FAULTLESS = Manner(misses=0, doubts=0, slips=0, failures=0)
+"""Answers as the offline model does, at once."""
+
+
 @dataclass
 class Simulated:
     """A running server."""
@@ -75,6 +82,7 @@ class Simulated:
 
     manner: Manner
     seed: str
+    cache: PrefixCache
     requests: int = 0
     _seen: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -96,7 +104,8 @@ class Simulated:
         first = messages[0]
         told = (first, *messages[1:]) if operation == "toc_transformer" else (first,)
         text = self._spoiled(rng, answer(operation, told), first.content)
-        return 200, _completion(body, messages, text), wait
+        held = self.cache.held(body["messages"])
+        return 200, _completion(body, messages, text, held), wait
 
     def _spoiled(self, rng: Random, text: str, prompt: str) -> str:
         if rng.random() < self.manner.slips:
@@ -145,7 +154,7 @@ def _of_other_length(rng: Random, text: str) -> str:
 
 
 def _completion(
-    body: dict[str, Any], messages: tuple[Message, ...], text: str
+    body: dict[str, Any], messages: tuple[Message, ...], text: str, held: int
 ) -> bytes:
     model = f"openai/{body['model']}"
     most = body.get("max_tokens") or body.get("max_completion_tokens") or 4096
@@ -171,17 +180,22 @@ def _completion(
                 "prompt_tokens": prompt,
                 "completion_tokens": output,
                 "total_tokens": prompt + output,
+                "prompt_tokens_details": {"cached_tokens": min(held, prompt)},
             },
         }
     ).encode()
 
 
 @contextmanager
-def simulating(manner: Manner, seed: str = "1") -> Iterator[Simulated]:
-    """Run a server for the length of a block."""
+def simulating(
+    manner: Manner, seed: str = "1", cache: PrefixCache | None = None
+) -> Iterator[Simulated]:
+    """Run a server for the length of a block; *cache*: what it keeps, and how."""
     server = _Server(("127.0.0.1", 0), _Handler)
     base = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.simulated = Simulated(base=base, manner=manner, seed=seed)
+    server.simulated = Simulated(
+        base=base, manner=manner, seed=seed, cache=cache or PrefixCache()
+    )
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -210,8 +224,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a chat completion."""
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-        status, body, wait = self.server.simulated.reply(json.loads(raw))
+        asked, simulated = json.loads(raw), self.server.simulated
+        status, body, wait = simulated.reply(asked)
         time.sleep(wait)
+        if status == HTTPStatus.OK:
+            simulated.cache.keep(asked["messages"])
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

@@ -1,7 +1,7 @@
 """The tables and the plot of ``speed.py``."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +38,50 @@ def ratios(row: Row, name: str) -> list[float]:
 
 
 def report(found: dict[str, Any], write: Path | None) -> None:
-    """Print the tables; or write them into a document, and a plot beside it."""
-    text = "\n".join(_tables(found))
+    """
+    Print the tables; or write them into a document, and a plot beside it.
+
+    What was not measured this time stays in the document as it is.
+    """
+    sections = {
+        title: "\n".join([_settings(found, name), *spell(found[name])]).strip()
+        for name, (title, spell) in _SECTIONS.items()
+        if name in found
+    }
     if write is None:
-        print(text)
+        print(_joined(sections))
         return
     plot = write.with_suffix(".svg")
-    plot.write_text(_plot(found))
-    head = write.read_text().partition(MARK)[0]
+    if "standard" in found:
+        plot.write_text(_plot(found))
+    head, _, tail = write.read_text().partition(MARK)
+    old = dict(part.split("\n", 1) for part in tail.split("\n## ")[1:])
+    both = {title: text.strip() for title, text in old.items()} | sections
     picture = f"![Ours as a share of the released package's]({plot.name})"
-    write.write_text(f"{head}{MARK}\n\n{picture}\n{text}\n")
+    write.write_text(f"{head}{MARK}\n\n{picture}\n{_joined(both)}\n")
+
+
+def _joined(sections: dict[str, str]) -> str:
+    return "\n".join(
+        f"\n## {title}\n\n{sections[title]}"
+        for title, _ in _SECTIONS.values()
+        if title in sections
+    )
+
+
+def _settings(found: dict[str, Any], name: str) -> str:
+    """Say how a part was measured, where it is not always the same."""
+    if name == "cached":
+        return f"{found['latency_s']:g} s a call in the median."
+    if name not in {"standard", "flash"}:
+        return ""
+    runs = f"{found['runs']} runs" if found["runs"] > 1 else "1 run"
+    if name == "flash":
+        return f"{runs}."
+    return (
+        f"{runs}, {found['latency_s']:g} s a call, at most {found['concurrency']} "
+        "calls of ours in flight; the released side has no bound."
+    )
 
 
 def _both(rows_: Sequence[Row]) -> list[Row]:
@@ -91,61 +125,48 @@ def _head(*names: str) -> Iterator[str]:
     yield _line(*["---"] * len(names))
 
 
-def _tables(found: dict[str, Any]) -> Iterator[str]:
-    yield (
-        f"\n{found['runs']} runs, {found['latency_s']} s a call, at most "
-        f"{found['concurrency']} calls of ours in flight; the released side has no "
-        "bound. Cells are ours divided by theirs, or `theirs → ours`; a median has the "
-        "least and the greatest of its runs, or of its documents, behind it."
-    )
-    if "standard" in found:
-        yield "\n## Standard"
-        yield from _standard(found["standard"])
-    if "growth" in found:
-        yield "\n## Growth"
-        yield from _growth(found["growth"])
-    if "flash" in found:
-        yield "\n## Flash"
-        yield from _flash(found["flash"])
-    if "start" in found:
-        yield "\n## Start and reuse"
-        yield from _head("what", "seconds")
-        for name, values in found["start"].items():
-            yield _line(name, spread(values))
+def _start(found: dict[str, list[float]]) -> Iterator[str]:
+    yield from _head("what", "seconds")
+    for name, values in found.items():
+        yield _line(name, spread(values))
+
+
+def _refused(found: Sequence[Row]) -> Iterator[str]:
+    """List the documents that are in no table, with what each side came to."""
+    for row in found:
+        ends = [row[side].get("refused") for side in ("released", "patched")]
+        if any(ends):
+            released, ours = (end or "a tree" for end in ends)
+            yield f"\nNot compared: {row['name']}: released {released}; ours {ours}."
 
 
 def _arrow(row: Row, name: str) -> str:
     return f"{row['released'].get(name, '-')} → {row['patched'].get(name, '-')}"
 
 
-def _cached(row: Row) -> str:
-    shares = (
-        row[side]["cached_tokens"] / max(row[side]["prompt_tokens"], 1)
-        for side in ("released", "patched")
-    )
-    return " → ".join(f"{share:.0%}" for share in shares)
-
-
 def _standard(found: Sequence[Row]) -> Iterator[str]:
     names = ("walls_s", "rounds", "calls", "prompt_tokens")
     titles = ("wall time", "in turn", "calls", "prompt tokens")
     yield from _head(
-        "document", "pages", *titles, "headings' precision", "recall", "cached",
+        "document", "pages", *titles, "headings' precision", "recall",
         "same tree when all is asked",
     )  # fmt: skip
     for row in _both(found):
         yield _line(
             row["name"], row["patched"]["pages"],
             *(spread(ratios(row, name)) for name in names),
-            _arrow(row, "precision"), _arrow(row, "recall"), _cached(row),
+            _arrow(row, "precision"), _arrow(row, "recall"),
             _tree(row),
         )  # fmt: skip
     medians = (spread(_medians(found, name)) for name in names)
-    yield _line("**median**", "", *medians, "", "", "", "")
+    yield _line("**median**", "", *medians, "", "", "")
+    yield from _refused(found)
 
 
 def _tree(row: Row) -> str:
     asked, ours = row["asked"], row["patched"]
+    if "refused" in asked:
+        return str(asked["refused"])
     if asked["headings"] != ours["headings"]:
         return "no"
     ends = sum(a != b for a, b in zip(asked["ends"], ours["ends"], strict=True))
@@ -164,6 +185,7 @@ def _growth(found: Sequence[Row]) -> Iterator[str]:
             digits = 0 if name == "prompt_tokens" else 2
             cells.append(" → ".join(f"{value:.{digits}f}" for value in pair))
         yield _line(pages, *cells, _arrow(row, "longest_prompt"))
+    yield from _refused(found)
 
 
 def _flash(found: Sequence[Row]) -> Iterator[str]:
@@ -176,3 +198,39 @@ def _flash(found: Sequence[Row]) -> Iterator[str]:
         )
     medians = (spread(_medians(found, name)) for name in names)
     yield _line("**median**", "", *medians, "")
+    yield from _refused(found)
+
+
+def _caching(found: Sequence[Row]) -> Iterator[str]:
+    rules = list(dict.fromkeys(map(_rule, found)))
+    yield from _head("document", "prompt tokens", *rules)
+    for name in dict.fromkeys(row["name"] for row in found):
+        mine = [row for row in found if row["name"] == name]
+        shares = (f"{_share(row):.0%}" for row in mine)
+        yield _line(name, mine[0]["prompt_tokens"], *shares)
+    shares_by_rule = [
+        [_share(row) for row in found if _rule(row) == rule] for rule in rules
+    ]
+    medians = (f"{statistics.median(shares):.0%}" for shares in shares_by_rule)
+    yield _line("**median**", "", *medians)
+
+
+def _rule(row: Row) -> str:
+    return (
+        f"cached, from {row['least']:,} tokens in steps of {row['step']}, "
+        f"{row['concurrency']} in flight"
+    )
+
+
+def _share(row: Row) -> float:
+    return float(row["cached_tokens"] / max(row["prompt_tokens"], 1))
+
+
+_SECTIONS: dict[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
+    "standard": ("Standard", _standard),
+    "growth": ("Growth", _growth),
+    "cached": ("Prompt caching", _caching),
+    "flash": ("Flash", _flash),
+    "start": ("Start and reuse", _start),
+}
+"""The parts of the bench in the order of the document, and how each is spelled."""

@@ -28,6 +28,7 @@ from vectorless_rag.pageindex_runtime.providers import (
     ProviderRequest,
 )
 from vectorless_rag.pageindex_runtime.retry import Backoff
+from vectorless_rag.pageindex_runtime.text_first import text_in_place
 from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import Prices
 from vectorless_rag.wire import Limits
@@ -54,11 +55,12 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        return self.messages[-1]["content"]
+        """The last turn as its author spelled it, the text where it is spoken of."""
+        return text_in_place(self.messages[-1]["content"])
 
     @property
     def text(self) -> str:
-        """Everything sent: the prompt and the turns before it."""
+        """Everything sent, as it was sent: the prompt and the turns before it."""
         return "\n".join(message["content"] for message in self.messages)
 
 

@@ -16,6 +16,7 @@ from vectorless_rag.pageindex_runtime.calls import Caller
 from vectorless_rag.pageindex_runtime.failures import ends_run
 from vectorless_rag.pageindex_runtime.providers import Message
 from vectorless_rag.pageindex_runtime.replies import parse, unfenced
+from vectorless_rag.pageindex_runtime.text_first import text_first
 
 _CALLER: ContextVar[Caller] = ContextVar("vectorless_rag_caller")
 
@@ -71,8 +72,9 @@ def llm_completion(
     Raises:
         VectorlessRagError: What the call failed with; see `Caller.complete`.
     """
-    history = tuple(_message(turn) for turn in chat_history or ())
-    reply = current().complete(operation, prompt, history=history, model=model)
+    history = tuple(_message(operation, turn) for turn in chat_history or ())
+    asked = text_first(operation, prompt)
+    reply = current().complete(operation, asked, history=history, model=model)
     if not return_finish_reason:
         return reply.text
     cut = reply.finish_reason == "length"
@@ -88,7 +90,8 @@ async def llm_acompletion(
     Raises:
         VectorlessRagError: What the call failed with; see `Caller.acomplete`.
     """
-    reply = await current().acomplete(operation, prompt, model=model, params=params)
+    asked = text_first(operation, prompt)
+    reply = await current().acomplete(operation, asked, model=model, params=params)
     return reply.text
 
 
@@ -150,5 +153,6 @@ def flat_tree_limit(default: int) -> int:
     return 0 if caller is not None and caller.policy.mode == "auto" else default
 
 
-def _message(turn: Mapping[str, str]) -> Message:
-    return Message(turn["role"], turn["content"])
+def _message(operation: str, turn: Mapping[str, str]) -> Message:
+    # The turn as it was sent, so that its continuation starts the same.
+    return Message(turn["role"], text_first(operation, turn["content"]))

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vectorless_rag.pageindex_runtime.text_first import text_in_place
+
 OPEN = "<user_document>"
 CLOSE = "</user_document>"
 
@@ -113,7 +115,7 @@ def parts_of(operation: str, prompt: str) -> dict[str, str]:
     Returns:
         Every part of the operation by name; empty text for a part that is not there.
     """
-    wanted = PARTS[operation]
+    wanted, prompt = PARTS[operation], text_in_place(prompt)
     opened, closed = _places(OPEN, prompt), _places(CLOSE, prompt)
     if len(opened) == len(closed) == len(wanted):
         return _by_frames(wanted, prompt, opened, closed)
@@ -127,6 +129,7 @@ def parts_of(operation: str, prompt: str) -> dict[str, str]:
 
 def instructions(operation: str, prompt: str) -> str:
     """Return what stands before the first piece of data; empty if nothing tells."""
+    prompt = text_in_place(prompt)
     starts = [span[0] for span in _labels(PARTS[operation][:1], prompt) if span]
     starts += [at for at in (prompt.find(OPEN),) if at >= 0]
     return prompt[: min(starts)] if starts else ""
