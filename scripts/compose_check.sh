@@ -58,7 +58,7 @@ unshare --net --mount --pid --fork --kill-child --mount-proc bash -euc '
 engine=$!
 cleanup() {
   docker compose --profile cli down --volumes --timeout 5 >/dev/null 2>&1 || true
-  pkill -TERM -P "$engine" || true
+  kill "$(pgrep -P "$engine")" 2>/dev/null || true
   wait "$engine" 2>/dev/null || true
 }
 trap cleanup EXIT
