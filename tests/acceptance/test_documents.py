@@ -78,7 +78,8 @@ def folder(tmp_path: Path, sample: Path) -> Path:
     """A reader's folder: a paper, some more, and the program on the path."""
     home = tmp_path / "reader"
     (home / "papers").mkdir(parents=True)
-    for name in ("paper.pdf", "sp-intro.pdf"):
+    (home / "tests" / "samples").mkdir(parents=True)
+    for name in ("paper.pdf", "sp-intro.pdf", "tests/samples/sp-intro.pdf"):
         shutil.copy(sample, home / name)
     lines = "\n".join("A line that says a little about fruit." for _ in range(30))
     for title in ("Apples", "Pears"):
