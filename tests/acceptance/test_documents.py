@@ -166,6 +166,13 @@ def demo(home: Path) -> dict[str, str]:
     return {"make demo": f"rm -rf data && {text}"}
 
 
+def nothing_yet(home: Path) -> dict[str, str]:
+    """Leave what a checkout has."""
+    shutil.rmtree(home / "papers")
+    (home / "paper.pdf").unlink()
+    return demo(home)
+
+
 def audited(home: Path) -> dict[str, str]:
     """
     Prepare what docs/auditing.md asks about: two artifacts, and an altered copy.
@@ -206,6 +213,7 @@ def ingested(home: Path) -> dict[str, str]:
 
 PREPARED: dict[str, Callable[[Path], dict[str, str]]] = {
     "README.md": demo,
+    "docs/first-hour.md": nothing_yet,
     "docs/auditing.md": audited,
     "docs/report.md": ingested,
 }
