@@ -64,7 +64,7 @@ test-docs: setup ## type every command of the documents, and compare what it pri
 test-packages: setup ## the wheel and the source archive, each installed and tried outside the checkout
 	$(BIN)/python -m pytest -q -m slow tests/acceptance/test_packages.py
 
-test-pythons: setup ## the provider-free tests on Python 3.11 to 3.14, as far as they are here
+test-pythons: setup ## the provider-free tests on Python 3.11 to 3.14, from here or from Debian
 	scripts/test_pythons.sh $(PYTHONS)
 
 fresh-check: setup ## the README's two commands on a Debian root that has nothing; needs root
@@ -157,6 +157,9 @@ docker-build: $(READY) ## the image, with Docker; the proofs run inside its buil
 image-check: setup ## the same Dockerfile built with buildah on a base made here, and tried
 	scripts/image_check.sh
 
+compose-check: setup ## after image-check: compose.yaml started for real, and documents built by it
+	scripts/compose_check.sh
+
 lock:           ## renew requirements/*.txt (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet pyproject.toml --extra postgres --extra s3 --extra worker --extra otel -o requirements/runtime.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet --group image -o requirements/image.txt
@@ -165,4 +168,4 @@ lock:           ## renew requirements/*.txt (needs uv)
 clean:          ## remove what was built; data/ and vendor/ stay
 	rm -rf $(VENV) build .hypothesis .mypy_cache .ruff_cache .coverage* htmlcov
 
-.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons fresh-check test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check lock clean
+.PHONY: help setup demo test coverage test-slow test-more test-fleet-quick test-fleet test-docs test-packages test-pythons fresh-check test-local fuzz-quick fuzz bench bench-ledger bench-plan bench-corpus compare-flash compare lint type patches-check patch-shell patch-edit patch-export drift upgrade drift-matrix revision revision-check check docker-build image-check compose-check lock clean

@@ -3,9 +3,9 @@
 # venv, git and make, made by debootstrap, and a user of it. Needs root on Debian. The
 # mirror, the certificates and pip's settings are those of this machine, read now.
 #
-#   scripts/fresh_root.sh [bookworm|forky] [COMMAND…]
+#   scripts/fresh_root.sh [bookworm|trixie|forky] [COMMAND…]
 #
-# A newer Debian brings a newer Python: bookworm has 3.11, forky 3.14. Without commands
+# A newer Debian brings a newer Python: 3.11, 3.13 and 3.14. Without commands
 # they are `make demo` and `make test`; the checkout is the commit of this one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,6 +19,11 @@ home=/home/reader
 mirror=$(cat /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null |
   sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *([^ ]+).*/\3/p' | head -1) || true
 if [[ ! -e $root/.ready ]]; then
+  if ! command -v debootstrap >/dev/null; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+      debootstrap >/dev/null
+  fi
   rm -rf "$root"
   mkdir -p "${root%/*}"
   # Any release is made as the newest that this debootstrap knows.

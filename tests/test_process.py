@@ -33,7 +33,7 @@ def gone(pid: int) -> bool:
     """Where process 1 does not reap, a dead orphan stays as Z for ever."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
 

@@ -80,7 +80,8 @@ FAILURES: dict[Code, Kind] = {
         exit_status=3,
         retryable=True,
         meaning="The provider failed on every attempt allowed.",
-        advice="Run again later; what was spent is in the ledger.",
+        advice="Check the address and the network, or run again later;"
+        " what was spent is in the ledger.",
     ),
     Code.CONTENT_FILTER: Kind(
         phase="calls",

@@ -337,7 +337,7 @@ def test_a_killed_program_takes_its_child_along(tmp_path: Path, sample: Path) ->
 def state(pid: int) -> str:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return "X"
     return stat.rpartition(")")[2].split()[0]
 

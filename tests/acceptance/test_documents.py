@@ -30,7 +30,7 @@ BASH = shutil.which("bash") or "bash"
 
 NOT_RUN = {
     r"make test": "it is what CI starts with",
-    r"make (patches-check|image-check)": "CI runs it",
+    r"make (patches|image|compose)-check": "CI runs it",
     r"make patch-(shell|edit|export).*": "test_upstream_export.py walks it",
     r"make (drift|upgrade|revision).*": "it moves the pin; test_upstream_*.py walk it",
     r"make docker-build": "no Docker engine here; make image-check builds the same",
@@ -78,7 +78,8 @@ def folder(tmp_path: Path, sample: Path) -> Path:
     """A reader's folder: a paper, some more, and the program on the path."""
     home = tmp_path / "reader"
     (home / "papers").mkdir(parents=True)
-    for name in ("paper.pdf", "sp-intro.pdf"):
+    (home / "tests" / "samples").mkdir(parents=True)
+    for name in ("paper.pdf", "sp-intro.pdf", "tests/samples/sp-intro.pdf"):
         shutil.copy(sample, home / name)
     lines = "\n".join("A line that says a little about fruit." for _ in range(30))
     for title in ("Apples", "Pears"):
@@ -165,6 +166,13 @@ def demo(home: Path) -> dict[str, str]:
     return {"make demo": f"rm -rf data && {text}"}
 
 
+def nothing_yet(home: Path) -> dict[str, str]:
+    """Leave what a checkout has."""
+    shutil.rmtree(home / "papers")
+    (home / "paper.pdf").unlink()
+    return demo(home)
+
+
 def audited(home: Path) -> dict[str, str]:
     """
     Prepare what docs/auditing.md asks about: two artifacts, and an altered copy.
@@ -205,6 +213,7 @@ def ingested(home: Path) -> dict[str, str]:
 
 PREPARED: dict[str, Callable[[Path], dict[str, str]]] = {
     "README.md": demo,
+    "docs/first-hour.md": nothing_yet,
     "docs/auditing.md": audited,
     "docs/report.md": ingested,
 }

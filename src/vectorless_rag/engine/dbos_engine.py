@@ -16,6 +16,7 @@ from typing import Any
 from vectorless_rag import environment, events
 from vectorless_rag.engine.port import Turn, Work
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.ledger.sqlite_functions import teach_subsec
 
 APPLICATION = "vectorless-rag"
 QUEUE = "documents"
@@ -227,6 +228,7 @@ def _imported() -> Any:  # noqa: ANN401
         raise VectorlessRagError(
             Code.ENGINE_UNAVAILABLE, "its library is missing: the extra 'worker'"
         ) from None
+    teach_subsec()
     return dbos
 
 
