@@ -14,7 +14,6 @@ storage=overlay
 say() { printf 'compose-check: %s (%s s)\n' "$*" "$SECONDS"; }
 refuse() {
   say "refused: $*" >&2
-  tail -20 "$work/engine.log" >&2 || true
   exit 1
 }
 
@@ -64,7 +63,7 @@ cleanup() {
 trap cleanup EXIT
 for _ in {1..60}; do
   docker info >/dev/null 2>&1 && break
-  kill -0 "$engine" 2>/dev/null || refuse 'no engine starts here'
+  kill -0 "$engine" 2>/dev/null || { tail -20 "$work/engine.log" >&2; refuse 'no engine starts here'; }
   sleep 1
 done
 docker version --format '{{.Server.Version}}' >/dev/null || refuse 'the engine does not answer'
