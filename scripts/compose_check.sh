@@ -14,7 +14,6 @@ storage=overlay
 say() { printf 'compose-check: %s (%s s)\n' "$*" "$SECONDS"; }
 refuse() {
   say "refused: $*" >&2
-  tail -20 "$work/engine.log" >&2 || true
   exit 1
 }
 
