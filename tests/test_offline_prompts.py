@@ -119,6 +119,7 @@ def test_a_title_loses_the_stop_of_its_sentence() -> None:
     [
         pytest.param("Be brief.\n    Given Text: x", "Be brief.\n", id="label"),
         pytest.param(f"Be brief.\n{OPEN}\nx", "Be brief.\n", id="frame"),
+        pytest.param(f"{OPEN}\nx\n{CLOSE}\nBe brief.", "\nBe brief.", id="behind"),
         pytest.param("x", "", id="neither"),
     ],
 )

@@ -86,4 +86,5 @@ def test_questions_about_the_same_text_share_it() -> None:
     shared = f"{framed('Foo.')}\n\nSummarise the "
 
     assert direct.startswith(shared)
+    assert direct == own_text_prompt("Foo.", max_words=9)
     assert text_first("summary_subtree", whole).startswith(shared)

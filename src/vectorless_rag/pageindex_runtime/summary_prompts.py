@@ -19,9 +19,9 @@ def _task(what: str, max_words: int) -> str:
 
 
 def own_text_prompt(text: str, *, max_words: int) -> str:
-    """Ask for a summary of one stretch of text."""
-    task = _task("the text below, which is part of a document,", max_words)
-    return f"{task}\n\nGiven Text:\n{framed(text)}\n\n{_REPLY}"
+    """Ask for a summary of one stretch of text, which stands first: see `text_first`."""
+    task = _task("the text above, which is part of a document,", max_words)
+    return f"{framed(text)}\n\n{task}\n\n{_REPLY}"
 
 
 def subtree_prompt(

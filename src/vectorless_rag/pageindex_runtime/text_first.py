@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from vectorless_rag.pageindex_runtime.framing import CLOSE, OPEN
 
-ABOVE = "(the first user_document, above)"
+ABOVE = "(at the top)"
 """Stands where the text stood."""
 
 _BETWEEN = "\n\n"

@@ -128,8 +128,14 @@ def parts_of(operation: str, prompt: str) -> dict[str, str]:
 
 
 def instructions(operation: str, prompt: str) -> str:
-    """Return what stands before the first piece of data; empty if nothing tells."""
+    """
+    Return what stands before the first piece of data; empty if nothing tells.
+
+    Where the prompt opens with a piece of data, what stands behind it.
+    """
     prompt = text_in_place(prompt)
+    if prompt.startswith(OPEN):
+        return prompt[prompt.find(CLOSE) + len(CLOSE) :].partition(OPEN)[0]
     starts = [span[0] for span in _labels(PARTS[operation][:1], prompt) if span]
     starts += [at for at in (prompt.find(OPEN),) if at >= 0]
     return prompt[: min(starts)] if starts else ""
