@@ -15,9 +15,10 @@ from pathlib import Path
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Failure, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
-from vectorless_rag.launch import limits_of, rehearse_document
+from vectorless_rag.launch import Upstream, limits_of, rehearse_document
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import day_budget, owner_budget, run_budget
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
@@ -149,6 +150,7 @@ def plan_document(
     *,
     rebuild: bool = False,
     check: Callable[[], None] = lambda: None,
+    servers: ForkServers | None = None,
 ) -> DocumentPlan:
     """
     Say what ingesting *path* would do.
@@ -159,6 +161,7 @@ def plan_document(
         code: What would run.
         rebuild: As if built again where an artifact is there.
         check: Is called a few times a second; what it raises ends the rehearsal.
+        servers: What may start the child; None: it is started directly.
 
     Returns:
         The plan; a foreseen failure is one of its values.
@@ -176,7 +179,8 @@ def plan_document(
             return replace(
                 plan, answered=Answered.STORED, artifact_id=stored.artifact_id
             )
-        return _with(plan, _rehearsed(source, settings, code, check))
+        upstream = Upstream(copy_to=code.copy_to, code=code.names, servers=servers)
+        return _with(plan, _rehearsed(source, settings, upstream, check))
     except VectorlessRagError as error:
         return replace(plan, refused=error.failure)
 
@@ -237,11 +241,10 @@ def _is_built(plan: DocumentPlan) -> bool:
 
 
 def _rehearsed(
-    source: Source, settings: Settings, code: RunningCode, check: Callable[[], None]
+    source: Source, settings: Settings, upstream: Upstream, check: Callable[[], None]
 ) -> Answer:
     with working_folder() as work:
         copy(source, work / _DOCUMENT)
-        code.copy_to(work / _CHECKOUT)
         request = Request(
             attempt_id="rehearsal",
             parent_pid=os.getpid(),
@@ -261,7 +264,9 @@ def _rehearsed(
             closed_dir=str(settings.data_dir.absolute()),
             rehearse=True,
         )
-        return rehearse_document(request, settings, work=work, check=check)
+        return rehearse_document(
+            request, settings, upstream=upstream, work=work, check=check
+        )
 
 
 def _with(plan: DocumentPlan, answer: Answer) -> DocumentPlan:
