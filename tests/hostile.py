@@ -2,27 +2,44 @@
 
 import os
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pdfs import pdf
-from vectorless_rag.launch import run_document
+from vectorless_rag.launch import Upstream, run_document
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import Attempt
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.settings import Settings
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Limits, Request
 
 MODEL = "offline/extractive"
 
+_IMPORTED_AHEAD = (
+    "__init__", "page_index_classic", "tree_optimize", "utils",
+    "flash/embedded_toc", "flash/heading_detection",
+)  # fmt: skip
 
-def run_hostile(home: Path, code: str, **settings: Any) -> tuple[Any, dict[str, int]]:
+
+def run_hostile(
+    home: Path,
+    code: str,
+    *,
+    servers: ForkServers | None = None,
+    ahead: str = "",
+    **settings: Any,
+) -> tuple[Any, dict[str, int]]:
     """
     Run *code* inside a confined child, as if a document had taken the parser over.
 
     Args:
         home: Folder for the data folder and the child's own.
         code: Body of a function that may return something; it goes through JSON.
+        servers: Have one of these fork the child.
+        ahead: Code of a module that servers import, and this child does not.
         settings: Of the run.
 
     Returns:
@@ -31,7 +48,6 @@ def run_hostile(home: Path, code: str, **settings: Any) -> tuple[Any, dict[str, 
     work, data = home / "work", home / "data"
     for folder in (work, data):
         folder.mkdir(exist_ok=True)
-    _plant(work / "upstream" / "pageindex", code)
     document = pdf(work / "document.pdf", ["One", "Two"])
     chosen = Settings.load(data_dir=data, **settings)
     # As the pipeline does: the ledger is open while the child runs.
@@ -49,14 +65,32 @@ def run_hostile(home: Path, code: str, **settings: Any) -> tuple[Any, dict[str, 
         )
         found, notes = run_document(
             _request(chosen, document, work), chosen, work=work,
+            upstream=Upstream(
+                copy_to=lambda place: _plant(place / "pageindex", code, ahead),
+                code=(code, ahead),
+                servers=servers,
+            ),
             on_progress=lambda _: None, check=lambda: None,
         )  # fmt: skip
     return found.tree[0]["title"], notes
 
 
-def _plant(package: Path, code: str) -> None:
+@contextmanager
+def forking() -> Iterator[ForkServers]:
+    """Servers for the length of a block; a child that asked for one had one."""
+    servers = ForkServers(at_once=True)
+    try:
+        yield servers
+        assert {True} >= {server.has_served for server in servers._servers.values()}
+    finally:
+        servers.close()
+
+
+def _plant(package: Path, code: str, ahead: str) -> None:
     (package / "flash").mkdir(parents=True)
-    (package / "__init__.py").touch()
+    for name in _IMPORTED_AHEAD:
+        (package / f"{name}.py").touch()
+    (package / "page_index_classic.py").write_text(ahead, encoding="utf-8")
     body = textwrap.indent(textwrap.dedent(code), "    ")
     (package / "flash" / "__init__.py").write_text(
         "import errno, os, resource, signal, socket, subprocess, sys, time\n"

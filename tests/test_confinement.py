@@ -5,14 +5,16 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import REPOSITORY
-from hostile import run_hostile
+from hostile import forking, run_hostile
 from test_launch import request as launch_request
 from test_process import wait_until_gone
 from vectorless_rag import confinement, landlock, run_pageindex
@@ -21,6 +23,19 @@ from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.process import run_tool
 
 MIB = 2**20
+
+Hostile = Callable[..., tuple[Any, dict[str, int]]]
+
+
+@pytest.fixture(params=["direct", "forked"])
+def run_taken_over(request: pytest.FixtureRequest) -> Iterator[Hostile]:
+    """`run_hostile`, with a child of each kind."""
+    if request.param == "direct":
+        yield run_hostile
+        return
+    with forking() as servers:
+        yield partial(run_hostile, servers=servers)
+
 
 TRIES = """
 def tried(act, *args):
@@ -83,7 +98,9 @@ needs_landlock = pytest.mark.skipif(
 
 
 @needs_landlock
-def test_the_child_reaches_nothing_it_was_not_given(tmp_path: Path) -> None:
+def test_the_child_reaches_nothing_it_was_not_given(
+    tmp_path: Path, run_taken_over: Hostile
+) -> None:
     """Store, neighbours, parent and network are closed; its own things work."""
     (tmp_path / "data" / "store").mkdir(parents=True)
     (tmp_path / "data" / "journal").mkdir()
@@ -91,7 +108,7 @@ def test_the_child_reaches_nothing_it_was_not_given(tmp_path: Path) -> None:
     (tmp_path / "secret").touch()
     with socket.create_server(("127.0.0.1", 0)) as server:
         script = TRIES.format(home=tmp_path, port=server.getsockname()[1])
-        tried, notes = run_hostile(tmp_path, script, sandbox="required")
+        tried, notes = run_taken_over(tmp_path, script, sandbox="required")
     version = landlock.version()
     closed = dict(CLOSED)
     for since, more in CLOSED_LATER.items():
@@ -103,12 +120,14 @@ def test_the_child_reaches_nothing_it_was_not_given(tmp_path: Path) -> None:
     assert tried["link the store"] in {"EACCES", "EXDEV"}
 
 
-def test_without_a_sandbox_the_record_says_so(tmp_path: Path) -> None:
+def test_without_a_sandbox_the_record_says_so(
+    tmp_path: Path, run_taken_over: Hostile
+) -> None:
     """Nothing is claimed that is not so."""
     (tmp_path / "secret").touch()
     script = f"return open({str(tmp_path / 'secret')!r}).read()"
 
-    assert ("", {"landlock": 0}) == run_hostile(tmp_path, script, sandbox="off")
+    assert ("", {"landlock": 0}) == run_taken_over(tmp_path, script, sandbox="off")
 
 
 PLANTED = """
@@ -125,7 +144,7 @@ return {"names": sorted(os.environ), "files": sorted(fds.values()), "limits": li
 
 
 def test_the_child_inherits_no_file_and_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run_taken_over: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a planted environment it sees none, of open files none, and its limits."""
     planted = {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "PGPASSWORD"}
@@ -134,7 +153,7 @@ def test_the_child_inherits_no_file_and_no_secret(
     secret = tmp_path / "secret"
     with secret.open("wb") as file:
         os.set_inheritable(file.fileno(), True)  # noqa: FBT003  (positional only)
-        seen, _ = run_hostile(
+        seen, _ = run_taken_over(
             tmp_path, PLANTED, child_cpu_s=50, child_open_files=100,
             child_file_bytes=9 * MIB, child_processes=4000,
         )  # fmt: skip
@@ -159,9 +178,11 @@ with ProcessPoolExecutor(1, mp_context=context) as pool:
 """
 
 
-def test_a_confined_child_may_have_workers(tmp_path: Path) -> None:
+def test_a_confined_child_may_have_workers(
+    tmp_path: Path, run_taken_over: Hostile
+) -> None:
     """The layout parser starts some for long documents."""
-    assert [6, 24] == run_hostile(tmp_path, POOL)[0]
+    assert [6, 24] == run_taken_over(tmp_path, POOL)[0]
 
 
 SPIN = "while True: pass"
@@ -213,12 +234,17 @@ MEMORY = "held = [bytearray(1 << 24) for _ in range(1000)]"
         ),
     ],
 )
-def test_each_limit_has_its_code(
-    tmp_path: Path, code: str, settings: dict[str, Any], failure: Code, why: str
+def test_each_limit_has_its_code(  # noqa: PLR0917  (pytest gives them by name)
+    tmp_path: Path,
+    run_taken_over: Hostile,
+    code: str,
+    settings: dict[str, Any],
+    failure: Code,
+    why: str,
 ) -> None:
     """Whatever the child does, the parent has an answer."""
     with pytest.raises(VectorlessRagError, match=why) as caught:
-        run_hostile(tmp_path, code, **settings)
+        run_taken_over(tmp_path, code, **settings)
 
     assert failure == caught.value.code
 
@@ -252,10 +278,12 @@ while True: pass
 
 
 @pytest.mark.slow
-def test_a_small_fork_bomb_is_over_with_its_time(tmp_path: Path) -> None:
+def test_a_small_fork_bomb_is_over_with_its_time(
+    tmp_path: Path, run_taken_over: Hostile
+) -> None:
     """All 64 go with the group."""
     with pytest.raises(VectorlessRagError, match="time limit"):
-        run_hostile(tmp_path, FORK_BOMB, child_timeout_s=15, grace_s=1)
+        run_taken_over(tmp_path, FORK_BOMB, child_timeout_s=15, grace_s=1)
     started = (tmp_path / "work" / "pids").read_text(encoding="ascii").split()
 
     assert 64 == len(started)
@@ -265,7 +293,8 @@ def test_a_small_fork_bomb_is_over_with_its_time(tmp_path: Path) -> None:
 
 ORPHANS = """
 import os, signal, subprocess, sys
-from vectorless_rag.process import ChildCommand, run_child
+from vectorless_rag.process import ChildCommand
+from vectorless_rag.supervision import run_child
 
 code = '''
 import os, subprocess, sys

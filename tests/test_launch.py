@@ -54,6 +54,7 @@ def start(
     return launch.run_document(
         request(),
         Settings.load(**settings),
+        upstream=launch.Upstream(copy_to=lambda _: None, code=()),
         work=tmp_path,
         on_progress=reports.append,
         check=lambda: None,

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from vectorless_rag.process import ChildCommand, ChildEnd, run_child, run_tool
+from vectorless_rag.process import ChildCommand, run_tool
+from vectorless_rag.supervision import ChildEnd, run_child
 
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 

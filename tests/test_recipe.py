@@ -66,6 +66,7 @@ INDIFFERENT: dict[str, Any] = {
     "store_url": "s3://elsewhere/x",
     "store_endpoint": "http://127.0.0.1:9",
     "engine_url": "sqlite:///elsewhere.sqlite3",
+    "fork_server": False,
     "jobs_per_owner": 2,
     "jobs_per_model": 2,
     "job_tries": 2,

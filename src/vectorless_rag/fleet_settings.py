@@ -11,6 +11,11 @@ class FleetSettings(StoreSettings):
     jobs: int = Field(
         1, ge=1, le=256, description="Documents that are built at a time."
     )
+    fork_server: bool = Field(
+        default=True,
+        description="Fork the children of many documents from one process that has"
+        " imported everything; only with a sandbox.",
+    )
     engine_url: str | None = Field(
         None,
         description="Database of the queue; empty: the ledger's server, or SQLite"

@@ -6,9 +6,12 @@ The child is a program named by argv. Nothing of it is imported here.
 
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import vectorless_rag
+from vectorless_rag import landlock
 from vectorless_rag.environment import (
     measuring_environment,
     provider_environment,
@@ -17,18 +20,39 @@ from vectorless_rag.environment import (
     tracing_environment,
 )
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.process import ChildCommand, ChildEnd, run_child
-from vectorless_rag.settings import ChildOutput, Settings
+from vectorless_rag.forked import NoServerError
+from vectorless_rag.prefork import ForkServer, ForkServers, Kind
+from vectorless_rag.process import ChildCommand, Start, start_directly
+from vectorless_rag.settings import ChildOutput, Sandbox, Settings
+from vectorless_rag.supervision import ChildEnd, run_child
 from vectorless_rag.wire import Answer, Found, Limits, Progress, Request
 
 # Page texts are a few kilobytes each; this is far above any real document.
 _ANSWER_LIMIT_BYTES = 1 << 30
+
+# A child's own folder, and no reason for a server of its own.
+_OWN_FOLDER = frozenset({"HOME", "TMPDIR"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """The build that a child runs, and where it may come from."""
+
+    copy_to: Callable[[Path], None]
+    """Makes a private copy that is checked on the way."""
+
+    code: tuple[str, ...]
+    """Names it and all that runs with it."""
+
+    servers: ForkServers | None = None
+    """May start the child; None: it is started directly."""
 
 
 def run_document(
     request: Request,
     settings: Settings,
     *,
+    upstream: Upstream,
     work: Path,
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
@@ -39,6 +63,7 @@ def run_document(
     Args:
         request: What the child is told.
         settings: Time limits, and what becomes of the child's output.
+        upstream: What the child runs; its copy goes to the request's checkout.
         work: The child's own folder; the caller removes it.
         on_progress: Is handed each progress report.
         check: Is called a few times a second; what it raises stops the child.
@@ -48,11 +73,13 @@ def run_document(
 
     Raises:
         VectorlessRagError: The failure the child reported, or ``child_timeout``,
-            ``child_killed``, ``child_memory`` or ``child_protocol``.
+            ``child_killed``, ``child_memory`` or ``child_protocol``; or why there is
+            no copy of the upstream.
     """
     answer = _run(
         request,
         settings,
+        upstream=upstream,
         work=work,
         env=_environment(settings.model, work),
         on_progress=on_progress,
@@ -66,7 +93,12 @@ def run_document(
 
 
 def rehearse_document(
-    request: Request, settings: Settings, *, work: Path, check: Callable[[], None]
+    request: Request,
+    settings: Settings,
+    *,
+    upstream: Upstream,
+    work: Path,
+    check: Callable[[], None],
 ) -> Answer:
     """
     Have the child say what a run would come to; it is handed no key.
@@ -74,6 +106,7 @@ def rehearse_document(
     Args:
         request: What a run would be told, and that it is a rehearsal.
         settings: Time limits, and what becomes of the child's output.
+        upstream: What the child runs; its copy goes to the request's checkout.
         work: The child's own folder; the caller removes it.
         check: Is called a few times a second; what it raises stops the child.
 
@@ -82,11 +115,12 @@ def rehearse_document(
 
     Raises:
         VectorlessRagError: ``child_timeout``, ``child_killed``, ``child_memory`` or
-            ``child_protocol``.
+            ``child_protocol``; or why there is no copy of the upstream.
     """
     answer = _run(
         request,
         settings,
+        upstream=upstream,
         work=work,
         env=_bare_environment(work),
         on_progress=lambda _: None,
@@ -118,12 +152,68 @@ def _run(
     request: Request,
     settings: Settings,
     *,
+    upstream: Upstream,
     work: Path,
     env: dict[str, str],
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
 ) -> Answer:
-    end = run_child(
+    run = partial(
+        _run_child,
+        settings=settings,
+        work=work,
+        env=env,
+        on_progress=on_progress,
+        check=check,
+    )
+    end = None
+    if (server := _server(request, settings, upstream, env)) is not None:
+        theirs = replace(request, parent_pid=server.pid, checkout=str(server.checkout))
+        try:
+            end = run(theirs, start=server.start)
+        except NoServerError:
+            end = None
+    if end is None or end.lost:
+        # What a lost child had begun counts at what it could cost.
+        upstream.copy_to(Path(request.checkout))
+        end = run(request, start=start_directly)
+    if end.timed_out:
+        raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")
+    return _answer(end)
+
+
+def _server(
+    request: Request, settings: Settings, upstream: Upstream, env: dict[str, str]
+) -> ForkServer | None:
+    """Find who may start the child; None: it is started directly."""
+    # Without a sandbox a child could write to the copy that the next one reads.
+    closed = settings.sandbox is not Sandbox.OFF and landlock.version() > 0
+    if upstream.servers is None or not settings.fork_server or not closed:
+        return None
+    remote = not settings.offline and not request.rehearse
+    kind = Kind(
+        argv=(python_executable(), "-m", "vectorless_rag.fork_server"),
+        options=(request.model, "remote" if remote else "local"),
+        env=tuple(sorted(e for e in env.items() if e[0] not in _OWN_FOLDER)),
+        code=upstream.code,
+    )
+    try:
+        return upstream.servers.get(kind, upstream.copy_to)
+    except NoServerError:
+        return None
+
+
+def _run_child(
+    request: Request,
+    *,
+    settings: Settings,
+    work: Path,
+    env: dict[str, str],
+    on_progress: Callable[[Progress], None],
+    check: Callable[[], None],
+    start: Start,
+) -> ChildEnd:
+    return run_child(
         ChildCommand(
             argv=(python_executable(), "-m", "vectorless_rag.run_pageindex"),
             cwd=work,
@@ -136,10 +226,8 @@ def _run(
         on_line=lambda line: on_progress(Progress.decode(line)),
         answer_limit=_ANSWER_LIMIT_BYTES,
         check=check,
+        start=start,
     )
-    if end.timed_out:
-        raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")
-    return _answer(end)
 
 
 def _answer(end: ChildEnd) -> Answer:

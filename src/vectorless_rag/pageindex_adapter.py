@@ -7,6 +7,7 @@ from pathlib import Path
 from vectorless_rag.attempts import new_run_id
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.pipeline import Order, ingest
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode, running_code
 from vectorless_rag.settings import Settings
@@ -31,10 +32,19 @@ class PageIndexAdapter:
     Args:
         settings: Model, budget, limits and folders.
         run_id: Name of the run in the ledger; made up if not given.
+        servers: What children are forked from, shared with others; the owner closes
+            them. By default its own, from the second child on.
     """
 
-    def __init__(self, settings: Settings, *, run_id: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        run_id: str | None = None,
+        servers: ForkServers | None = None,
+    ) -> None:
         self.settings = settings
+        self._servers = servers or ForkServers(at_once=False)
         self.run_id = run_id or new_run_id()
         self._code: RunningCode | None = None
         self._looking = threading.Lock()
@@ -80,6 +90,7 @@ class PageIndexAdapter:
             on_progress=on_progress,
             check=check,
             order=order,
+            servers=self._servers,
         )
 
     def code(self) -> RunningCode:

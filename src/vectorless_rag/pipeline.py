@@ -10,7 +10,8 @@ from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.launch import limits_of, run_document
+from vectorless_rag.launch import Upstream, limits_of, run_document
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode
@@ -51,6 +52,7 @@ def ingest(
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
     order: Order | None = None,
+    servers: ForkServers | None = None,
 ) -> IngestResult:
     """
     Publish the artifact of one document, or return the one that is there.
@@ -62,6 +64,7 @@ def ingest(
         run_id: The run whose budget it counts towards.
         rebuild: Build again where an artifact is there.
         order: What was ordered, where somebody else did.
+        servers: What may start the child; None: it is started directly.
         on_progress: Is handed each report of the child.
         check: Is called a few times a second while the child works or another
             process builds the same; what it raises ends the ingest.
@@ -85,7 +88,12 @@ def ingest(
                 return _done(result, store, reused, Status.REUSED)
             attempt = _attempt(settings, recipe, run_id, order)
             job = _Job(
-                source=source, recipe=recipe, code=code, store=store, check=check
+                source=source,
+                recipe=recipe,
+                code=code,
+                store=store,
+                check=check,
+                servers=servers,
             )
             built = _build(job, attempt, rebuild=rebuild, on_progress=on_progress)
         result = replace(result, spend=attempt.spend)
@@ -125,6 +133,29 @@ class _Job:
     code: RunningCode
     store: Store
     check: Callable[[], None]
+    servers: ForkServers | None
+
+    @property
+    def upstream(self) -> Upstream:
+        """What the child runs."""
+        return Upstream(
+            copy_to=self.code.copy_to, code=self.code.names, servers=self.servers
+        )
+
+    def check_code(self, settings: Settings) -> None:
+        """
+        See that the code is what it was before the child ran.
+
+        Raises:
+            VectorlessRagError: ``upstream_tampered``.
+        """
+        try:
+            self.code.check_unchanged(settings)
+        except VectorlessRagError:
+            # A server may have imported what was there meanwhile.
+            if self.servers is not None:
+                self.servers.retire()
+            raise
 
 
 @contextmanager
@@ -150,17 +181,21 @@ def _build(
     settings, source = attempt.settings, job.source
     with attempt, working_folder() as work:
         copy(source, work / _DOCUMENT)
-        job.code.copy_to(work / _CHECKOUT)
         request = _request(job, attempt, work, rebuild=rebuild)
         found, notes = run_document(
-            request, settings, work=work, on_progress=on_progress, check=job.check
+            request,
+            settings,
+            upstream=job.upstream,
+            work=work,
+            on_progress=on_progress,
+            check=job.check,
         )
         artifact = artifact_of(
             found, recipe=job.recipe, name=source.name, size_bytes=source.size_bytes
         )
         # Hashed before the run; an edit meanwhile must not go under the old key.
         check_unchanged(source)
-        job.code.check_unchanged(settings)
+        job.check_code(settings)
         run = attempt.record(notes)
         published = job.store.publish(
             artifact, run, job.code.provenance, rebuild=rebuild

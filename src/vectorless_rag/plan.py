@@ -15,8 +15,9 @@ from vectorless_rag.canon import Json
 from vectorless_rag.errors import Failure, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
 from vectorless_rag.funds import Funds, Needs
-from vectorless_rag.launch import limits_of, rehearse_document
+from vectorless_rag.launch import Upstream, limits_of, rehearse_document
 from vectorless_rag.ledger.types import run_budget
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
@@ -98,6 +99,7 @@ def plan_document(
     *,
     rebuild: bool = False,
     check: Callable[[], None] = lambda: None,
+    servers: ForkServers | None = None,
 ) -> DocumentPlan:
     """
     Say what ingesting *path* would do.
@@ -108,6 +110,7 @@ def plan_document(
         code: What would run.
         rebuild: As if built again where an artifact is there.
         check: Is called a few times a second; what it raises ends the rehearsal.
+        servers: What may start the child; None: it is started directly.
 
     Returns:
         The plan; a foreseen failure is one of its values.
@@ -125,7 +128,8 @@ def plan_document(
             return replace(
                 plan, answered=Answered.STORED, artifact_id=stored.artifact_id
             )
-        return _with(plan, _rehearsed(source, settings, code, check))
+        upstream = Upstream(copy_to=code.copy_to, code=code.names, servers=servers)
+        return _with(plan, _rehearsed(source, settings, upstream, check))
     except VectorlessRagError as error:
         return replace(plan, refused=error.failure)
 
@@ -194,11 +198,10 @@ def _is_built(plan: DocumentPlan) -> bool:
 
 
 def _rehearsed(
-    source: Source, settings: Settings, code: RunningCode, check: Callable[[], None]
+    source: Source, settings: Settings, upstream: Upstream, check: Callable[[], None]
 ) -> Answer:
     with working_folder() as work:
         copy(source, work / _DOCUMENT)
-        code.copy_to(work / _CHECKOUT)
         request = Request(
             attempt_id="rehearsal",
             parent_pid=os.getpid(),
@@ -218,7 +221,9 @@ def _rehearsed(
             closed_dir=str(settings.data_dir.absolute()),
             rehearse=True,
         )
-        return rehearse_document(request, settings, work=work, check=check)
+        return rehearse_document(
+            request, settings, upstream=upstream, work=work, check=check
+        )
 
 
 def _with(plan: DocumentPlan, answer: Answer) -> DocumentPlan:

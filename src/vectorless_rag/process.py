@@ -7,15 +7,12 @@ that may import ``subprocess``.
 
 import contextlib
 import os
-import selectors
 import signal
 import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,171 +93,145 @@ class ChildCommand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChildEnd:
-    """How a child ended and what it answered."""
+class ChildFiles:
+    """The descriptors that a child is handed; their owner closes them."""
 
-    status: int
-    """Exit status; negative: the signal that ended it."""
+    stdin: int
+    output: int | None
+    """Where what it prints goes; None: nowhere."""
 
-    answer: bytes
-    timed_out: bool = False
-
-
-class _Pipes:
-    """The reading ends of a child's answer and progress, drained as they fill."""
-
-    def __init__(self, on_line: Callable[[bytes], None], answer_limit: int) -> None:
-        self._on_line = on_line
-        self._limit = answer_limit
-        self._line = b""
-        self.answer = bytearray()
-        self.answer_r, self.answer_w = os.pipe()
-        self.progress_r, self.progress_w = os.pipe()
-        self._open = selectors.DefaultSelector()
-        self._open.register(self.answer_r, selectors.EVENT_READ)
-        self._open.register(self.progress_r, selectors.EVENT_READ)
-
-    def close_writers(self) -> None:
-        """Close this process's copies, so that the child's end is seen."""
-        for fd in (self.answer_w, self.progress_w):
-            os.close(fd)
-
-    def close(self) -> None:
-        """Close the reading ends."""
-        self._open.close()
-        for fd in (self.answer_r, self.progress_r):
-            os.close(fd)
-
-    def drain(self, wait_s: float) -> bool:
-        """Read what is there; return whether more may come."""
-        for key, _ in self._open.select(wait_s):
-            data = os.read(key.fd, 1 << 16)
-            if not data:
-                self._open.unregister(key.fd)
-            elif key.fd == self.answer_r:
-                # Past the limit it is thrown away; the frame will not add up.
-                if len(self.answer) <= self._limit:
-                    self.answer += data
-            else:
-                *lines, self._line = (self._line + data).split(b"\n")
-                self._line = self._line[-_LONGEST_LINE:]
-                for line in lines:
-                    self._on_line(line)
-        return bool(self._open.get_map())
+    answer: int
+    progress: int
 
 
-_LONGEST_LINE = 1 << 16
+class Child(Protocol):
+    """A child that was started, and leads a process group of its own."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended because the one who started it for us did."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status, once it was seen to have ended."""
+        ...
+
+    def poll(self) -> int | None:
+        """Look whether it has ended; return its exit status then."""
+        ...
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has ended, or for so long; return whether it has."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it and whatever is left of its group, also once it has ended."""
+        ...
 
 
-def _go_on() -> None:
-    """Stop nothing."""
+Start = Callable[[ChildCommand, ChildFiles, Callable[[], None], float], Child]
+"""
+Starts a child, and may take its time: calls the function meanwhile, a few times a
+second, and raises `TimeoutError` after so many seconds.
+"""
 
 
-def run_child(
+class _Direct:
+    """A child that this process started itself."""
+
+    lost = False
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+        return self._process.returncode is not None
+
+    def terminate(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+
+    def kill(self) -> None:
+        kill_group(self._process.pid)
+
+
+def start_directly(
     command: ChildCommand,
-    *,
-    timeout_s: float,
-    grace_s: float,
-    on_line: Callable[[bytes], None],
-    answer_limit: int,
-    check: Callable[[], None] = _go_on,
-) -> ChildEnd:
+    files: ChildFiles,
+    _check: Callable[[], None],
+    _timeout_s: float,
+) -> Child:
     """
-    Run a child to its end and return its answer.
-
-    Args:
-        command: What to run and all it is given.
-        timeout_s: Longest life of the child, in seconds. Then it gets SIGTERM
-            to settle what is in flight, and *grace_s* later its whole process
-            group is killed.
-        grace_s: Time between the soft and the hard stop, in seconds.
-        on_line: Is handed every progress line, without its end.
-        answer_limit: Longest answer kept, in bytes.
-        check: Is called a few times a second. Where it raises, the child is stopped
-            the same way, and what it raised passes.
+    Start the program that *command* names.
 
     Raises:
-        FileNotFoundError: The program is not installed.
-        KeyboardInterrupt: This process was interrupted; the child is gone.
+        FileNotFoundError: It is not installed.
     """
-    pipes = _Pipes(on_line, answer_limit)
-    try:
-        with tempfile.TemporaryFile() as stdin:
-            stdin.write(command.stdin)
-            stdin.seek(0)
-            child = _start(command, stdin.fileno(), pipes)
-        stopped = False
-        try:
-            stopped = _until_end(child, pipes, timeout_s, grace_s, check)
-        finally:
-            if child.returncode is None:
-                _stop(child, pipes, grace_s)
-            # Whatever it started goes with it.
-            kill_group(child.pid)
-        while pipes.drain(0):
-            pass
-    finally:
-        pipes.close()
-    return ChildEnd(
-        status=child.returncode, answer=bytes(pipes.answer), timed_out=stopped
+    output = subprocess.DEVNULL if files.output is None else files.output
+    return _Direct(
+        subprocess.Popen(
+            (*command.argv, str(files.answer), str(files.progress)),
+            cwd=command.cwd,
+            env=dict(command.env),
+            stdin=files.stdin,
+            stdout=output,
+            stderr=output,
+            pass_fds=(files.answer, files.progress),
+            process_group=0,
+        )
     )
 
 
-def _start(command: ChildCommand, stdin: int, pipes: _Pipes) -> subprocess.Popen[bytes]:
-    output = None if command.inherit_output else subprocess.DEVNULL
-    try:
-        return subprocess.Popen(
-            (*command.argv, str(pipes.answer_w), str(pipes.progress_w)),
-            cwd=command.cwd,
-            env=dict(command.env),
-            stdin=stdin,
-            # Never this process's standard output: that is for results alone.
-            stdout=sys.stderr.fileno() if command.inherit_output else output,
-            stderr=output,
-            pass_fds=(pipes.answer_w, pipes.progress_w),
-            process_group=0,
-        )
-    finally:
-        pipes.close_writers()
+class Helper(Protocol):
+    """A program that serves this process."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        ...
+
+    def wait(self) -> int:
+        """Wait until it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it, if it is still there."""
+        ...
 
 
-def _until_end(
-    child: subprocess.Popen[bytes],
-    pipes: _Pipes,
-    timeout_s: float,
-    grace_s: float,
-    check: Callable[[], None],
-) -> bool:
-    """Wait for the child; return whether it had to be stopped."""
-    end = time.monotonic() + timeout_s
-    open_ = True
-    while child.poll() is None:
-        check()
-        left = end - time.monotonic()
-        if left <= 0:
-            _stop(child, pipes, grace_s)
-            return True
-        if open_:
-            open_ = pipes.drain(min(left, _POLL_S))
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(min(left, _POLL_S))
-    return False
+def start_helper(
+    argv: tuple[str, ...], *, cwd: Path, env: Mapping[str, str], keep: int
+) -> Helper:
+    """
+    Start a program that serves this process, in a group of its own, and silent.
 
-
-_POLL_S = 0.25
-
-
-def _stop(child: subprocess.Popen[bytes], pipes: _Pipes, grace_s: float) -> None:
-    """Ask the child to end, then make it."""
-    with contextlib.suppress(ProcessLookupError):
-        child.terminate()
-    end = time.monotonic() + grace_s
-    try:
-        while child.poll() is None and time.monotonic() < end:
-            if not pipes.drain(0.05):
-                time.sleep(0.05)
-    finally:
-        # A second interrupt cuts the grace short, never the kill.
-        kill_group(child.pid)
-        child.wait()
+    Args:
+        argv: The program and its arguments.
+        cwd: Folder it runs in.
+        env: Its whole environment.
+        keep: The one descriptor that it inherits.
+    """
+    return subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(keep,),
+        process_group=0,
+    )

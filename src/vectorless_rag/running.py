@@ -40,6 +40,18 @@ class RunningCode:
                 Code.UPSTREAM_TAMPERED, "the code changed during the run"
             )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a process that has imported the code is known by."""
+        code = self.configuration
+        return (
+            str(self.folder),
+            code.pageindex_version,
+            code.patch_sha256,
+            code.tree_sha256,
+            code.runtime_sha256,
+        )
+
     def copy_to(self, target: Path) -> None:
         """
         Make the private copy of the build that the child runs.

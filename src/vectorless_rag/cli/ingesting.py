@@ -17,6 +17,7 @@ from vectorless_rag.corpus import Corpus
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.inputs import expand
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.runs import RunFolder, Totals
 from vectorless_rag.settings import Settings
@@ -62,7 +63,8 @@ def ingest(arguments: Sequence[str], settings: Settings, wanted: Wanted) -> int:
 def ingest_paths(paths: Sequence[Path], settings: Settings, wanted: Wanted) -> int:
     """Ingest *paths*; return the exit status."""
     run_id = wanted.run_id or new_run_id()
-    adapter = PageIndexAdapter(settings, run_id=run_id)
+    servers = ForkServers(at_once=len(paths) > 1)
+    adapter = PageIndexAdapter(settings, run_id=run_id, servers=servers)
     corpus = Corpus(adapter=adapter, jobs=wanted.jobs, rebuild=wanted.rebuild)
     records = _Records(RunFolder(settings.runs_dir, run_id))
     console = Console(stderr=True, highlight=False)
@@ -70,6 +72,7 @@ def ingest_paths(paths: Sequence[Path], settings: Settings, wanted: Wanted) -> i
         with _shown(console, len(paths), quiet=wanted.quiet) as shown:
             corpus.run(paths, _Watch(console, shown, records, as_json=wanted.as_json))
     finally:
+        servers.close()
         records.finish(
             mode=settings.mode.value,
             model=settings.model,

@@ -25,6 +25,7 @@ from vectorless_rag.plan import (
     sums,
     without_duplicates,
 )
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.running import RunningCode, running_code
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
@@ -83,14 +84,19 @@ def _each(
             raise VectorlessRagError(Code.CANCELLED)
 
     def one(path: Path) -> DocumentPlan:
-        return plan_document(path, settings, code, rebuild=rebuild, check=check)
+        return plan_document(
+            path, settings, code, rebuild=rebuild, check=check, servers=servers
+        )
 
+    servers = ForkServers(at_once=len(paths) > 1)
     with ThreadPoolExecutor(settings.jobs) as pool:
         try:
             return list(pool.map(one, paths))
         except BaseException:
             stopped.set()
             raise
+        finally:
+            servers.close()
 
 
 def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:

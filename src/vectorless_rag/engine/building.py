@@ -10,7 +10,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.job_types import Claim, Claimed, End, JobRow, JobState
 from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.pipeline import Order
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.settings import Settings
@@ -74,6 +75,8 @@ class Builder:
     on_end: Callable[[Ended], None]
     draining: threading.Event
     ending: threading.Event
+    servers: ForkServers = field(default_factory=lambda: ForkServers(at_once=True))
+    """What its children are forked from."""
 
     def work(self, turn_id: str) -> str:
         """Carry out a turn, and say in one word what came of it."""
@@ -170,7 +173,7 @@ class Builder:
         self, job: JobRow, attempt: str, check: Callable[[], None]
     ) -> IngestResult:
         settings = settings_for(job.options, job.owner, self.settings)
-        adapter = PageIndexAdapter(settings, run_id=job.run_id)
+        adapter = PageIndexAdapter(settings, run_id=job.run_id, servers=self.servers)
         recipe = Recipe(
             configuration=adapter.code().configuration,
             document_sha256=job.document_sha256,

@@ -146,6 +146,7 @@ class Worker:
             self.running.stop_all(Stop.ENDING)
             self.hurry.set()
             self.hands.stop()
+            self.builder.servers.close()
         self._leave()
 
     def _go_round(self, footing: Footing, *, until_idle: bool) -> None:

@@ -127,9 +127,28 @@ def name_the_opening(tree: Tree, pages: tuple[str, ...]) -> None:
         first["title"] = " ".join(opening.splitlines()[0].split())[:_LONGEST_TITLE]
 
 
+def load_upstream(checkout: str) -> None:
+    """
+    Import all that a document may need of the package in *checkout*, ahead of it.
+
+    Raises:
+        VectorlessRagError: ``upstream_tampered``: another one is installed.
+    """
+    _import_upstream(checkout)
+    # ruff: disable[PLC0415]  (a child alone imports what its document needs)
+    import pageindex.flash.api
+    import pageindex.flash.embedded_toc
+    import pageindex.flash.heading_detection
+    import pageindex.page_index_classic
+    import pageindex.tree_optimize
+    import pageindex.utils  # noqa: F401
+    # ruff: enable[PLC0415]
+
+
 def _import_upstream(checkout: str) -> None:
     """Import the patched package from *checkout* and from nowhere else."""
-    sys.path.insert(0, checkout)
+    if checkout not in sys.path:
+        sys.path.insert(0, checkout)
     import pageindex  # noqa: PLC0415  (only after the account is open)
 
     if Path(checkout).resolve() not in Path(str(pageindex.__file__)).resolve().parents:

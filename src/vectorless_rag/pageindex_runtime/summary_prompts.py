@@ -19,7 +19,7 @@ def _task(what: str, max_words: int) -> str:
 
 
 def own_text_prompt(text: str, *, max_words: int) -> str:
-    """Ask for a summary of one stretch of text, which stands first: see `text_first`."""
+    """Ask for a summary of one stretch of text, which stands first (`text_first`)."""
     task = _task("the text above, which is part of a document,", max_words)
     return f"{framed(text)}\n\n{task}\n\n{_REPLY}"
 

@@ -59,11 +59,27 @@ def observer_from(attempt_id: str, environ: Mapping[str, str]) -> Observer:
             ``LANGFUSE_SECRET_KEY`` switch tracing on,
             ``LANGFUSE_TRACING_ENABLED=false`` switches it off again.
     """
-    keys = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
-    wanted = environ.get("LANGFUSE_TRACING_ENABLED", "true").lower()
-    if wanted in {"false", "0"} or not all(environ.get(key) for key in keys):
+    if not is_wanted(environ):
         return NoObserver()
     return LangfuseTracer(attempt_id, environ=environ)
+
+
+def is_wanted(environ: Mapping[str, str]) -> bool:
+    """Say whether *environ* switches tracing on."""
+    keys = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
+    wanted = environ.get("LANGFUSE_TRACING_ENABLED", "true").lower()
+    return wanted not in {"false", "0"} and all(environ.get(key) for key in keys)
+
+
+def load() -> None:
+    """Import Langfuse ahead of the first row; nothing is set up."""
+    os.environ.update(ENVIRONMENT)  # noqa: TID251  (Langfuse reads no other place)
+    # Without it there are no traces, as without an import later.
+    with suppress(ImportError):
+        # ruff: disable[PLC0415]  (importing them takes a second)
+        import langfuse  # noqa: F401, TID251
+        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401
+        # ruff: enable[PLC0415]
 
 
 class LangfuseTracer:
