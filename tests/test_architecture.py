@@ -12,9 +12,10 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 
 # A part may import only parts that stand above it; a folder is one part.
 ORDER = [
-    "errors", "units", "canon", "estimates", "wire_json", "wire", "landlock", "events",
-    "process", "variables", "store_settings", "fleet_settings", "settings",
-    "environment", "files", "forks", "source", "prices", "ledger", "tracing_ids",
+    "errors", "units", "canon", "estimates", "batching", "wire_json", "wire",
+    "landlock", "events", "process", "variables", "store_settings", "fleet_settings",
+    "batch_settings", "settings", "environment", "files", "forks", "source", "rates",
+    "prices", "ledger", "tracing_ids",
     "pageindex_runtime", "confinement", "run_pageindex", "upstream", "records",
     "recipe", "tree", "tree_matching", "tree_diff", "artifact", "store", "audit",
     "launch", "results", "running", "attempts", "workspace", "pipeline", "plan",
@@ -25,6 +26,7 @@ ORDER = [
 CHILD_ONLY = {"pageindex_runtime", "confinement", "run_pageindex"}
 SHARED = {"errors", "units", "canon", "wire", "events", "source", "prices", "ledger"}
 SHARED |= {"files", "forks", "landlock", "tracing_ids", "estimates", "wire_json"}
+SHARED |= {"batching", "rates"}
 PARENT_ONLY = set(ORDER) - CHILD_ONLY - SHARED
 
 

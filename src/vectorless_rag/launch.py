@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import vectorless_rag
+from vectorless_rag.batching import PROVIDERS, Batching
 from vectorless_rag.environment import (
     measuring_environment,
     provider_environment,
@@ -114,6 +115,57 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
+def batching_of(settings: Settings) -> Batching | None:
+    """
+    Say how calls are batched; None: they are not, as an offline model's never are.
+
+    Raises:
+        VectorlessRagError: ``settings_invalid``: the provider has no batches that are
+            used here, or what a killed run has sent could not be taken up again.
+    """
+    if not settings.batch or settings.offline:
+        return None
+    if settings.provider not in PROVIDERS:
+        those = ", ".join(sorted(PROVIDERS))
+        raise VectorlessRagError(
+            Code.SETTINGS_INVALID, f"VECTORLESS_RAG_BATCH: for models of {those} alone"
+        )
+    if not settings.journal:
+        raise VectorlessRagError(
+            Code.SETTINGS_INVALID, "VECTORLESS_RAG_BATCH needs VECTORLESS_RAG_JOURNAL"
+        )
+    return Batching(
+        window_s=settings.batch_window_s,
+        requests=settings.batch_requests,
+        timeout_s=settings.batch_timeout_s,
+        poll_s=settings.batch_poll_s,
+        # Of the time to stop in, the child needs some for the rest.
+        stop_s=max(settings.grace_s - 2, 0),
+    )
+
+
+class _Waiting:
+    """
+    How much longer a child may live for the batches that it says it waited for.
+
+    Args:
+        most_s: What is believed, in seconds; the child may have been taken over.
+    """
+
+    def __init__(self, most_s: int) -> None:
+        self._most_s = most_s
+        self.extra_s = 0
+
+    def note(self, progress: Progress) -> Progress:
+        """Take note of a report, and hand it on."""
+        self.extra_s = min(max(progress.waited_s, self.extra_s), self._most_s)
+        return progress
+
+
+_MOST_ROUNDS = 50
+"""Batches one after another that a document may take."""
+
+
 def _run(
     request: Request,
     settings: Settings,
@@ -123,6 +175,8 @@ def _run(
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
 ) -> Answer:
+    batched = settings.batch and not settings.offline
+    waiting = _Waiting(_MOST_ROUNDS * settings.batch_timeout_s if batched else 0)
     end = run_child(
         ChildCommand(
             argv=(python_executable(), "-m", "vectorless_rag.run_pageindex"),
@@ -133,7 +187,8 @@ def _run(
         ),
         timeout_s=settings.child_timeout_s,
         grace_s=settings.grace_s,
-        on_line=lambda line: on_progress(Progress.decode(line)),
+        extra_s=lambda: waiting.extra_s,
+        on_line=lambda line: on_progress(waiting.note(Progress.decode(line))),
         answer_limit=_ANSWER_LIMIT_BYTES,
         check=check,
     )

@@ -10,7 +10,7 @@ from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.launch import limits_of, run_document
+from vectorless_rag.launch import batching_of, limits_of, run_document
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode
@@ -198,6 +198,7 @@ def _request(
         ),
         sandbox=settings.sandbox.value,
         closed_dir=str(settings.data_dir.absolute()),
+        batching=batching_of(settings),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Failure, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
-from vectorless_rag.launch import limits_of, rehearse_document
+from vectorless_rag.launch import batching_of, limits_of, rehearse_document
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import day_budget, owner_budget, run_budget
 from vectorless_rag.recipe import Recipe
@@ -207,6 +207,7 @@ def plan_to_json(
         "schema": PLAN_SCHEMA,
         "model": settings.model,
         "mode": settings.mode.value,
+        "batch": settings.batch and not settings.offline,
         "budget": {
             "name": funds_left.budget,
             "left_usd": f"{usd(funds_left.left):f}",
@@ -259,6 +260,7 @@ def _rehearsed(
             allow_unpriced=settings.allow_unpriced,
             sandbox=settings.sandbox.value,
             closed_dir=str(settings.data_dir.absolute()),
+            batching=batching_of(settings),
             rehearse=True,
         )
         return rehearse_document(request, settings, work=work, check=check)

@@ -156,6 +156,11 @@ def _go_on() -> None:
     """Stop nothing."""
 
 
+def _no_longer() -> float:
+    """Leave the limit as it is."""
+    return 0
+
+
 def run_child(
     command: ChildCommand,
     *,
@@ -164,6 +169,7 @@ def run_child(
     on_line: Callable[[bytes], None],
     answer_limit: int,
     check: Callable[[], None] = _go_on,
+    extra_s: Callable[[], float] = _no_longer,
 ) -> ChildEnd:
     """
     Run a child to its end and return its answer.
@@ -178,6 +184,7 @@ def run_child(
         answer_limit: Longest answer kept, in bytes.
         check: Is called a few times a second. Where it raises, the child is stopped
             the same way, and what it raised passes.
+        extra_s: Is asked as often how many seconds *timeout_s* has grown by.
 
     Raises:
         FileNotFoundError: The program is not installed.
@@ -191,7 +198,9 @@ def run_child(
             child = _start(command, stdin.fileno(), pipes)
         stopped = False
         try:
-            stopped = _until_end(child, pipes, timeout_s, grace_s, check)
+            stopped = _until_end(
+                child, pipes, lambda: timeout_s + extra_s(), grace_s, check
+            )
         finally:
             if child.returncode is None:
                 _stop(child, pipes, grace_s)
@@ -227,16 +236,16 @@ def _start(command: ChildCommand, stdin: int, pipes: _Pipes) -> subprocess.Popen
 def _until_end(
     child: subprocess.Popen[bytes],
     pipes: _Pipes,
-    timeout_s: float,
+    timeout_s: Callable[[], float],
     grace_s: float,
     check: Callable[[], None],
 ) -> bool:
     """Wait for the child; return whether it had to be stopped."""
-    end = time.monotonic() + timeout_s
+    began = time.monotonic()
     open_ = True
     while child.poll() is None:
         check()
-        left = end - time.monotonic()
+        left = began + timeout_s() - time.monotonic()
         if left <= 0:
             _stop(child, pipes, grace_s)
             return True

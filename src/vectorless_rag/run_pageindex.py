@@ -13,7 +13,7 @@ import random
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -28,7 +28,10 @@ from vectorless_rag.confinement import (
 )
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
+from vectorless_rag.pageindex_runtime.batch_records import Records
+from vectorless_rag.pageindex_runtime.batches import BatchProvider, Behind
 from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
+from vectorless_rag.pageindex_runtime.closing import Late
 from vectorless_rag.pageindex_runtime.gate import FileGate
 from vectorless_rag.pageindex_runtime.indexing import index_document
 from vectorless_rag.pageindex_runtime.journal import (
@@ -37,11 +40,14 @@ from vectorless_rag.pageindex_runtime.journal import (
     NoJournal,
     sweep,
 )
+from vectorless_rag.pageindex_runtime.litellm_batches import LiteLLMBatches
 from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.local_documents import count_blank
 from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
+from vectorless_rag.pageindex_runtime.providers import RemoteProvider
 from vectorless_rag.pageindex_runtime.rehearsal import rehearse
 from vectorless_rag.pageindex_runtime.tracing import observer_from
+from vectorless_rag.pageindex_runtime.tries import BATCH_LEASE_S
 from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import OFFLINE_PREFIX, Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
@@ -139,6 +145,19 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
             )
         )
 
+    def on_beat(waited_s: int) -> None:
+        counts = caller.counts
+        channel.progress(
+            Progress(
+                stage="waiting for a batch",
+                calls=counts.calls,
+                cost_nano_usd=counts.cost_nano_usd,
+                in_flight=counts.in_flight,
+                waited_s=waited_s,
+            )
+        )
+        ledger.renew(request.attempt_id, BATCH_LEASE_S)
+
     if request.model.startswith(OFFLINE_PREFIX) and request.model != MODEL:
         raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")
     observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
@@ -150,7 +169,7 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
                 account=ledger,
                 prices=Prices(request.prices_json),
                 offline=OfflineProvider(),
-                remote=lambda: _provider(request),
+                remote=lambda: _remote(request, ledger, journal, on_beat),
                 on_call=on_call,
                 journal=journal,
                 gate=_gate(request),
@@ -176,10 +195,26 @@ def _journal(request: Request) -> Journal:
     return FileJournal(folder, server=request.api_base, replay=request.replay)
 
 
-def _provider(request: Request) -> LiteLLMProvider:
-    return LiteLLMProvider(
-        api_base=request.api_base, billed=frozenset(request.billed_statuses)
+def _remote(
+    request: Request,
+    ledger: Ledger,
+    journal: Journal,
+    on_beat: Callable[[int], None],
+) -> RemoteProvider:
+    """Make what asks the provider, one by one or by batch."""
+    billed, server = frozenset(request.billed_statuses), request.api_base
+    if request.batching is None or request.journal_dir is None:
+        return LiteLLMProvider(api_base=server, billed=billed)
+    provider, _, _ = request.model.partition("/")
+    scope = (request.document_sha256, request.model, server)
+    behind = Behind(
+        desk=LiteLLMBatches(provider, api_base=server),
+        journal=journal,
+        records=Records(Path(request.journal_dir), scope),
+        late=Late(ledger, Prices(request.prices_json)),
+        billed=billed,
     )
+    return BatchProvider(behind, request.batching, on_beat=on_beat)
 
 
 def _gate(request: Request) -> FileGate:
@@ -200,6 +235,7 @@ def _policy(request: Request) -> Policy:
         limits=request.limits,
         mode=request.mode,
         allow_unpriced=request.allow_unpriced,
+        batching=request.batching,
     )
 
 

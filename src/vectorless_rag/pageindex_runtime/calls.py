@@ -86,7 +86,7 @@ class Caller:
         self._shared = Shared(
             account=account,
             allowance=Allowance(concurrency=policy.limits.concurrency),
-            slots=Slots(policy.limits.concurrency),
+            slots=Slots(_at_once(policy)),
             gate=gate or OpenGate(),
             counts=self.counts,
             rng=random.Random(policy.attempt_id),  # noqa: S311  (jitter, no secret)
@@ -285,6 +285,12 @@ class Caller:
         else:
             return _last(plan, tries, second)
         raise failed
+
+
+def _at_once(policy: Policy) -> int:
+    """Return how many calls may be in flight: all of a batch, where there is one."""
+    batched = policy.batching.requests if policy.batching else 0
+    return max(policy.limits.concurrency, batched)
 
 
 def _last(plan: Plan, tries: Tries, reply: ProviderReply) -> Reply:
