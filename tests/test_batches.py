@@ -26,9 +26,10 @@ from fault_server import (
 )
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import Attempt, Hold, State
-from vectorless_rag.pageindex_runtime import batch_rounds
+from vectorless_rag.pageindex_runtime import batch_lines, batch_rounds
 from vectorless_rag.pageindex_runtime.batch_records import FOLDER, Line, Record
 from vectorless_rag.pageindex_runtime.calls import Reply
+from vectorless_rag.pageindex_runtime.litellm_batches import ENDPOINT
 from vectorless_rag.pageindex_runtime.providers import Message, ProviderRequest
 from vectorless_rag.units import NanoUsd, Sha256
 
@@ -381,19 +382,20 @@ def leave(bench: Batched, *, reached: str, close: str | None = None) -> Record:
     record = bench.records.add(MODEL, time.time() + 60, tuple(lines))
     if reached != "recorded":
         data = b"".join(
-            json.dumps({
-                "custom_id": request.hold_id, "method": "POST", "url": "/v1/chat/completions",
-                "body": {
-                    "model": "gpt-4o-mini", "max_tokens": 64,
-                    "messages": [m.as_dict() for m in request.messages],
+            batch_lines.line(
+                request.hold_id,
+                ENDPOINT,
+                {
+                    "model": "gpt-4o-mini",
+                    "messages": [turn.as_dict() for turn in request.messages],
                 },
-            }).encode() + b"\n"
+            )
             for request in spelled
-        )  # fmt: skip
+        )
         file = bench.server.desk._file(data)
         batch = bench.server.desk._create({
             "input_file_id": file["id"], "completion_window": "24h",
-            "endpoint": "/v1/chat/completions",
+            "endpoint": ENDPOINT,
             "metadata": {"vectorless_rag": record.name},
         })  # fmt: skip
         if reached == "known":
