@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -28,10 +29,7 @@ from vectorless_rag.confinement import (
 )
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
-from vectorless_rag.pageindex_runtime.batch_records import Records
-from vectorless_rag.pageindex_runtime.batches import BatchProvider, Behind
 from vectorless_rag.pageindex_runtime.calls import Caller, Counts, Policy
-from vectorless_rag.pageindex_runtime.closing import Late
 from vectorless_rag.pageindex_runtime.gate import FileGate
 from vectorless_rag.pageindex_runtime.indexing import index_document
 from vectorless_rag.pageindex_runtime.journal import (
@@ -40,12 +38,10 @@ from vectorless_rag.pageindex_runtime.journal import (
     NoJournal,
     sweep,
 )
-from vectorless_rag.pageindex_runtime.litellm_batches import LiteLLMBatches
-from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.local_documents import count_blank
 from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
-from vectorless_rag.pageindex_runtime.providers import RemoteProvider
 from vectorless_rag.pageindex_runtime.rehearsal import rehearse
+from vectorless_rag.pageindex_runtime.remotes import remote_of
 from vectorless_rag.pageindex_runtime.tracing import observer_from
 from vectorless_rag.pageindex_runtime.tries import BATCH_LEASE_S
 from vectorless_rag.pageindex_runtime.wiring import use
@@ -110,7 +106,7 @@ def main(argv: list[str]) -> int:
 
 
 def _answer(channel: _Channel) -> Answer:
-    with _soft_stop():
+    with _soft_stop() as soft:
         try:
             request = _request()
             end_with(request.parent_pid)
@@ -120,7 +116,7 @@ def _answer(channel: _Channel) -> Answer:
             end_group()
             if request.rehearse:
                 return rehearse(request, _policy(request), channel.progress)
-            found, notes = _index(request, channel)
+            found, notes = _index(request, channel, soft)
         except VectorlessRagError as error:
             return Answer(failure=error.failure)
         except MemoryError:
@@ -132,7 +128,9 @@ def _answer(channel: _Channel) -> Answer:
     return Answer(found=found, notes={**notes, "landlock": sandbox})
 
 
-def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
+def _index(
+    request: Request, channel: _Channel, soft: "_SoftStop"
+) -> tuple[Found, dict[str, int]]:
     """Index under account: who owns the usage is settled before upstream is there."""
 
     def on_call(counts: Counts) -> None:
@@ -169,13 +167,14 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
                 account=ledger,
                 prices=Prices(request.prices_json),
                 offline=OfflineProvider(),
-                remote=lambda: _remote(request, ledger, journal, on_beat),
+                remote=lambda: remote_of(request, ledger, journal, on_beat),
                 on_call=on_call,
                 journal=journal,
                 gate=_gate(request),
                 observer=observer,
                 content=request.trace_content,
             )
+            soft.before = caller.interrupt
             with caller, use(caller):
                 found = index_document(request, caller, channel.progress)
     except VectorlessRagError as error:
@@ -193,28 +192,6 @@ def _journal(request: Request) -> Journal:
     folder = Path(request.journal_dir)
     sweep(folder, keep_days=request.journal_days)
     return FileJournal(folder, server=request.api_base, replay=request.replay)
-
-
-def _remote(
-    request: Request,
-    ledger: Ledger,
-    journal: Journal,
-    on_beat: Callable[[int], None],
-) -> RemoteProvider:
-    """Make what asks the provider, one by one or by batch."""
-    billed, server = frozenset(request.billed_statuses), request.api_base
-    if request.batching is None or request.journal_dir is None:
-        return LiteLLMProvider(api_base=server, billed=billed)
-    provider, _, _ = request.model.partition("/")
-    scope = (request.document_sha256, request.model, server)
-    behind = Behind(
-        desk=LiteLLMBatches(provider, api_base=server),
-        journal=journal,
-        records=Records(Path(request.journal_dir), scope),
-        late=Late(ledger, Prices(request.prices_json)),
-        billed=billed,
-    )
-    return BatchProvider(behind, request.batching, on_beat=on_beat)
 
 
 def _gate(request: Request) -> FileGate:
@@ -255,17 +232,26 @@ def _request() -> Request:
     return request
 
 
+@dataclass
+class _SoftStop:
+    """What is done first: threads that wait for replies must not be waited for."""
+
+    before: Callable[[], None] = field(default=lambda: None)
+
+
 @contextmanager
-def _soft_stop() -> Iterator[None]:
+def _soft_stop() -> Iterator[_SoftStop]:
     """Turn the first signal into `_Stopped`, so that calls in flight are settled."""
+    soft = _SoftStop()
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
         _ignore_signals()
+        soft.before()
         raise _Stopped(_STOPPED_BY[signal.Signals(number)])
 
     for number in _STOPPED_BY:
         signal.signal(number, stop)
-    yield
+    yield soft
 
 
 _STOPPED_BY = {
