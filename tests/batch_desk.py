@@ -41,6 +41,9 @@ class Desk:
     lost: bool = False
     """Whether a fault of ``POST batches`` loses the answer alone: the batch is made."""
 
+    others: int = 0
+    """Batches of others of the account that follow each of ours."""
+
     done_of_cut: int = 1
     """Lines that an expired or cancelled batch has carried out."""
 
@@ -85,9 +88,18 @@ class Desk:
         if place == "POST batches":
             return _told(self._create(json.loads(raw)))
         if place == "GET batches":
-            listed = [*reversed(self.batches.values())]
-            return _told({"object": "list", "data": listed, "has_more": False})
+            return _told(self._page(path))
         return self._of_one(place, name, answer)
+
+    def _page(self, path: str) -> dict[str, Any]:
+        """List the latest first, one a page."""
+        listed = [*reversed(self.batches.values())]
+        after = re.search(r"after=(\w+)", path)
+        names = [batch["id"] for batch in listed]
+        start = names.index(after[1]) + 1 if after else 0
+        page = listed[start : start + 1]
+        more = len(listed) > start + 1
+        return {"object": "list", "data": page, "has_more": more}
 
     def _of_one(
         self, place: str, name: str, answer: Callable[[dict[str, Any]], Fault]
@@ -130,6 +142,10 @@ class Desk:
             "id": name, "object": "batch", "status": "validating",
             "created_at": int(time.time()), **wanted,
         }  # fmt: skip
+        for _ in range(self.others):
+            other = {**self.batches[name], "id": f"other_{next(self._numbers)}"}
+            del other["metadata"]
+            self.batches[other["id"]] = other
         return self.batches[name]
 
     def _look(

@@ -310,6 +310,57 @@ def test_a_batch_whose_answer_was_lost_is_looked_for(
     assert ([None] * 3, [3], ["settled"] * 3) == (codes(came), sizes, states)
 
 
+def test_a_batch_is_looked_for_among_many(tmp_path: Path, server: FaultServer) -> None:
+    """Others of the same account are in the list, some with no name at all."""
+    server.desk.faults["POST batches"] = [EMPTY_BODY]
+    server.desk.lost, server.desk.others = True, 2
+    with batched(tmp_path, server) as bench:
+        came = bench.ask(*PROMPTS)
+
+    assert [None] * 3 == codes(came)
+    assert 1 == server.desk.asked.count("POST batches")
+
+
+def test_a_parameter_that_the_model_does_not_take_is_refused_unsent(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    """As it is call by call; what waited for the same batch goes on."""
+    effort = {"reasoning_effort": "low"}
+    with batched(tmp_path, server) as bench:
+        with pytest.raises(VectorlessRagError, match="bad_request") as refused:
+            bench.caller.complete(ASK, "one", params=effort)
+        states = bench.states
+
+    assert (Code.BAD_REQUEST, ["voided"]) == (refused.value.code, states)
+    assert [] == server.desk.asked
+
+
+def test_a_server_of_ones_own_needs_no_key(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client insists on one, so that it sends what is none."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with batched(tmp_path, server) as bench:
+        came = bench.ask(*PROMPTS)
+
+    assert [None] * 3 == codes(came)
+    assert {"Bearer not-needed"} == {h["Authorization"] for h in server.desk.headers}
+
+
+def test_another_ledger_stays_as_it_is(tmp_path: Path, server: FaultServer) -> None:
+    """The journal knows of a killed run that this ledger has never heard of."""
+    with opened(tmp_path) as ledger:
+        begin(ledger, "killed")
+        with batched(tmp_path, server, ledger=ledger, attempt_id="killed") as killed:
+            leave(killed, reached="known")
+    with batched(tmp_path, server) as bench:
+        came = bench.ask(*PROMPTS)
+        rows = bench.rows
+
+    assert [None] * 3 == codes(came)
+    assert [(True, 0)] * 3 == [(row.replayed, row.amount_nano) for row in rows]
+
+
 def test_passing_failures_of_looking_and_fetching_are_waited_out(
     tmp_path: Path, server: FaultServer
 ) -> None:

@@ -143,6 +143,8 @@ def _index(
             )
         )
 
+    renewed_s = 0
+
     def on_beat(waited_s: int) -> None:
         counts = caller.counts
         channel.progress(
@@ -154,7 +156,10 @@ def _index(
                 waited_s=waited_s,
             )
         )
-        ledger.renew(request.attempt_id, BATCH_LEASE_S)
+        nonlocal renewed_s
+        if waited_s >= renewed_s + BATCH_LEASE_S / 4:
+            ledger.renew(request.attempt_id, BATCH_LEASE_S)
+            renewed_s = waited_s
 
     if request.model.startswith(OFFLINE_PREFIX) and request.model != MODEL:
         raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")

@@ -229,7 +229,3 @@ async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
         await asyncio.sleep(wait_s)
         wait_s *= 2
     return await ask()
-
-
-def _stopped() -> ProviderFailure:
-    return ProviderFailure("not_sent", Code.CANCELLED, retry=False, money=Money.VOID)

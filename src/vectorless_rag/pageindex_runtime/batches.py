@@ -227,6 +227,8 @@ class BatchProvider:
 
     async def _leave(self, call: Call) -> Outcome | None:
         """Stop waiting; return what came of it, if that is known in time."""
+        if call.outcome.done():
+            return call.outcome.result()
         if call.sent is None:
             self._gathering.remove(call)
             return _unsent()

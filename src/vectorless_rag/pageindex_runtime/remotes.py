@@ -31,8 +31,10 @@ def remote_of(
         on_beat: Is told every few seconds for how many seconds batches were out.
     """
     billed, server = frozenset(request.billed_statuses), request.api_base
-    if request.batching is None or request.journal_dir is None:
+    if request.batching is None:
         return LiteLLMProvider(api_base=server, billed=billed)
+    if request.journal_dir is None:
+        raise AssertionError("the parent refuses it")
     provider, _, _ = request.model.partition("/")
     scope = (request.document_sha256, request.model, server)
     behind = Behind(
