@@ -35,8 +35,11 @@ class Desk:
     held: threading.Event | None = None
     """Batches are in progress until it is set; None: they end at once."""
 
-    faults: dict[str, list[Fault]] = field(default_factory=dict)
-    """By method and kind, such as ``POST batches``: what happens instead, in turn."""
+    faults: dict[str, list[Fault | None]] = field(default_factory=dict)
+    """
+    By method and kind, such as ``POST batches``: what happens instead, in turn; None:
+    what is asked for.
+    """
 
     lost: bool = False
     """Whether a fault of ``POST batches`` loses the answer alone: the batch is made."""
@@ -78,8 +81,8 @@ class Desk:
         place = " ".join(filter(None, (method, kind, what or ("one" if name else ""))))
         self.asked.append(place)
         planned = self.faults.get(place, [])
-        if planned:
-            fault = planned.pop(0)
+        fault = planned.pop(0) if planned else None
+        if fault is not None:
             if place == "POST batches" and self.lost:
                 self._create(json.loads(raw))
             return fault

@@ -90,7 +90,7 @@ def test_calls_in_flight_are_one_batch_at_its_price(
         bench.caller.close()
 
     assert [None] * 3 == codes(came)
-    assert [3] == sizes
+    assert ([3], 1) == (sizes, server.desk.asked.count("GET files content"))
     assert [("settled", PAID, "chatcmpl-1", "stop")] * 3 == [
         (str(r.state), r.amount_nano, r.response_id, r.finish_reason) for r in rows
     ]
@@ -259,6 +259,20 @@ def test_a_batch_that_is_one_too_many_is_ordered_again_later(
     assert ([None] * 3, ["settled"] * 3) == (codes(came), states)
     asked = server.desk.asked
     assert (1, 3) == (asked.count("POST files"), asked.count("POST batches"))
+
+
+def test_a_batch_that_is_ordered_again_is_not_the_one_of_before(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    """Where the answer is lost, the latest of the name is looked for."""
+    server.desk.ends = ["failed:token_limit_exceeded"]
+    server.desk.faults["POST batches"] = [None, EMPTY_BODY]
+    server.desk.lost = True
+    with batched(tmp_path, server) as bench:
+        came = bench.ask(*PROMPTS)
+        states, sizes = bench.states, bench.sizes
+
+    assert ([None] * 3, ["settled"] * 3, [3, 3]) == (codes(came), states, sizes)
 
 
 @pytest.mark.parametrize(
@@ -717,7 +731,7 @@ def test_the_end_of_the_run_cancels_what_others_wait_for(
 ) -> None:
     """One call fails for all: nobody needs the replies that are hours away."""
     held(server)
-    with batched(tmp_path, server, stop_s=60, requests=9) as bench:
+    with batched(tmp_path, server, stop_s=60, requests=9, timeout_s=3600) as bench:
         waiting = bench.begin(*PROMPTS)
         until(lambda: "GET batches one" in server.desk.asked)
         with pytest.raises(VectorlessRagError, match="no-price") as refused:
