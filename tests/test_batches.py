@@ -736,6 +736,8 @@ def test_the_end_of_the_run_cancels_what_others_wait_for(
         until(lambda: "GET batches one" in server.desk.asked)
         with pytest.raises(VectorlessRagError, match="no-price") as refused:
             bench.caller.complete(ASK, "four", model="openai/no-price")
+        # As the run's end does, while what was done is still asked for.
+        bench.caller._shut_down()
         came = [came_of(future) for future in waiting]
         states = bench.states
 

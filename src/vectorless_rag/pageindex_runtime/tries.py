@@ -242,15 +242,15 @@ class Tries:
         try:
             await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            task.cancel()
-            return await task
+            # It may bring what it has all the same.
+            await _at_its_end(task)
+            return task.result()
         finally:
             ended.cancel()
-        # It may bring what it has all the same.
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            return await task
-        raise _interrupted()
+        await _at_its_end(task)
+        if task.cancelled():
+            raise _interrupted()
+        return task.result()
 
     def _request(
         self, messages: tuple[Message, ...], timeout_s: float
@@ -282,6 +282,14 @@ class Tries:
             await asyncio.wait({ended}, timeout=wait_s)
         finally:
             ended.cancel()
+
+
+async def _at_its_end(task: asyncio.Task[ProviderReply]) -> None:
+    """Have *task* end, and wait for it, also where this is told to end meanwhile."""
+    task.cancel()
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
 
 
 def _now() -> float:
