@@ -145,6 +145,7 @@ def caller_for(
     gate: Any = None,
     observer: Any = None,
     content: bool = False,
+    remote: Any = None,
     **policy: Any,
 ) -> Caller:
     usual: dict[str, Any] = {
@@ -159,7 +160,7 @@ def caller_for(
         account=ledger,
         prices=Prices(prices),
         offline=offline or Scripted([said("unused")]),
-        remote=partial(LiteLLMProvider, api_base=api_base, billed=billed),
+        remote=remote or partial(LiteLLMProvider, api_base=api_base, billed=billed),
         journal=journal,
         gate=gate,
         observer=observer,

@@ -117,6 +117,12 @@ class FaultServer:
 
     headers: list[dict[str, str]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        from batch_desk import Desk  # noqa: PLC0415  (which takes faults from here)
+
+        self.desk: Desk = Desk()
+        """Where files and batches are handed in."""
+
     def play(self, *faults: Fault) -> None:
         """Answer the next requests in turn, and the last way from then on."""
         start = len(self.requests)
@@ -168,13 +174,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-        play, request = self.server.play, json.loads(raw)
         with self.server.lock:
-            number = len(play.requests)
-            play.requests.append(request)
-            play.headers.append(dict(self.headers.items()))
-            fault = play.script(number, request)
+            if self.path.endswith("/chat/completions"):
+                fault = self._answer(json.loads(raw))
+            else:
+                self.server.play.desk.headers.append(dict(self.headers.items()))
+                fault = self.server.play.desk.act(
+                    self.command, self.path, raw, self._answer
+                )
         self._act(fault)
+
+    do_GET = do_POST  # noqa: N815  (names of the standard library)
+
+    def _answer(self, request: dict[str, Any]) -> Fault:
+        play = self.server.play
+        number = len(play.requests)
+        play.requests.append(request)
+        play.headers.append(dict(self.headers.items()))
+        return play.script(number, request)
 
     def _act(self, fault: Fault) -> None:
         if self.server.over.wait(fault.stall_s) and fault.stall_s:

@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 
+from vectorless_rag.batching import Batching
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.wire import Answer, Found, Limits, Parser, Progress, Request
 
@@ -86,6 +87,15 @@ requests = st.builds(
     prices_json=st.just("{}"),
     allow_unpriced=st.booleans(),
     billed_statuses=st.lists(st.integers(400, 599), max_size=3).map(tuple),
+    batching=st.none()
+    | st.builds(
+        Batching,
+        window_s=st.integers(0, 9),
+        requests=st.integers(1, 9),
+        timeout_s=st.integers(1, 9),
+        poll_s=st.integers(1, 9),
+        stop_s=st.integers(0, 9),
+    ),
 )
 
 progresses = st.builds(
@@ -94,4 +104,5 @@ progresses = st.builds(
     calls=st.integers(0, 10**6),
     cost_nano_usd=st.integers(0, 10**12),
     in_flight=st.integers(0, 256),
+    waited_s=st.integers(0, 10**6),
 )

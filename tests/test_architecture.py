@@ -12,21 +12,22 @@ SRC = REPOSITORY / "src" / "vectorless_rag"
 
 # A part may import only parts that stand above it; a folder is one part.
 ORDER = [
-    "errors", "units", "canon", "estimates", "wire_json", "wire", "landlock", "events",
-    "process", "supervision", "fork_messages", "forked", "variables", "store_settings",
-    "fleet_settings", "settings", "environment", "files", "forks", "source", "prices",
-    "ledger", "tracing_ids", "pageindex_runtime", "confinement", "run_pageindex",
-    "fork_server", "upstream", "records", "recipe", "tree", "tree_matching",
-    "tree_diff", "artifact", "store", "audit", "workspace", "prefork", "launch",
-    "results", "running", "attempts", "pipeline", "funds", "plan", "pageindex_adapter",
-    "corpus", "inputs", "runs", "engine", "reporting", "cli",
+    "errors", "units", "canon", "estimates", "batching", "wire_json", "wire",
+    "landlock", "events", "process", "supervision", "fork_messages", "forked",
+    "variables", "store_settings", "fleet_settings", "batch_settings", "settings",
+    "environment", "files", "forks", "source", "rates", "prices", "ledger",
+    "tracing_ids", "pageindex_runtime", "confinement", "run_pageindex", "fork_server",
+    "upstream", "records", "recipe", "tree", "tree_matching", "tree_diff", "artifact",
+    "store", "audit", "workspace", "prefork", "child_settings", "launch", "results",
+    "running", "attempts", "pipeline", "funds", "plan", "pageindex_adapter", "corpus",
+    "inputs", "runs", "engine", "reporting", "cli",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.
 CHILD_ONLY = {"pageindex_runtime", "confinement", "run_pageindex", "fork_server"}
 SHARED = {"errors", "units", "canon", "wire", "events", "source", "prices", "ledger"}
 SHARED |= {"files", "forks", "landlock", "tracing_ids", "estimates", "wire_json"}
-SHARED |= {"fork_messages"}
+SHARED |= {"fork_messages", "batching", "rates"}
 PARENT_ONLY = set(ORDER) - CHILD_ONLY - SHARED
 
 

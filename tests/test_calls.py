@@ -373,6 +373,38 @@ def test_a_wait_that_is_interrupted_ends_its_call(tmp_path: Path) -> None:
         assert ["unknown"] == run.states
 
 
+def test_a_signal_ends_what_other_threads_wait_for(tmp_path: Path) -> None:
+    """The thread that it meets may itself wait for those, and could not end them."""
+
+    def interrupt(_number: int, _frame: Any) -> NoReturn:
+        run.caller.interrupt()
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    with bench(tmp_path, offline=Scripted([60.0])) as run:
+        waiting = in_flight(run, lambda: run.caller.complete(ASK, "question"))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(InterruptedError, match=r"^$"):
+            time.sleep(60)
+        with pytest.raises(VectorlessRagError, match=r"over|cancelled"):
+            waiting.result(20)
+        with pytest.raises(VectorlessRagError, match="cancelled"):
+            run.caller.close()
+        signal.signal(signal.SIGALRM, before)
+
+        assert ["unknown"] == run.states
+
+
+def test_an_interrupt_before_the_first_call_sends_nothing(tmp_path: Path) -> None:
+    """A run may be told to end while it reads."""
+    with bench(tmp_path, offline=Scripted([YES])) as run:
+        run.caller.interrupt()
+        with pytest.raises(VectorlessRagError, match="cancelled"):
+            run.caller.complete(ASK, "question")
+
+        assert [] == run.rows
+
+
 def test_cancelling_before_the_first_call_sends_nothing(tmp_path: Path) -> None:
     """A run may be over before it asked anything."""
     with bench(tmp_path, offline=Scripted([YES])) as run:

@@ -4,10 +4,12 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vectorless_rag import launch
+from vectorless_rag.child_settings import batching_of
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.units import Sha256
@@ -72,6 +74,89 @@ def test_what_was_found_comes_back(
     answer = Answer(found=FOUND, notes={"retries": 2})
 
     assert (FOUND, {"retries": 2}) == start(tmp_path, monkeypatch, answering(answer))
+
+
+WAITING = (
+    "import os, sys, time\n"
+    "os.write(int(sys.argv[-1]), {line!r})\n"
+    "time.sleep(2); os.write(int(sys.argv[-2]), {answer!r})"
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "believed"), [("openai/gpt-4o-mini", True), ("offline/extractive", False)]
+)
+def test_the_time_that_batches_take_is_no_part_of_a_childs_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, *, believed: bool
+) -> None:
+    """It says how long it waited, and is believed only where it asks by batch."""
+    line = Progress(stage="waiting for a batch", waited_s=3600).encode()
+    script = WAITING.format(line=line, answer=Answer(found=FOUND).encode())
+    settings = {"child_timeout_s": 1, "grace_s": 0, "batch": True, "model": model}
+    if believed:
+        assert (FOUND, {}) == start(tmp_path, monkeypatch, script, **settings)
+        return
+    with pytest.raises(VectorlessRagError, match="1 s") as error:
+        start(tmp_path, monkeypatch, script, **settings)
+    assert Code.CHILD_TIMEOUT == error.value.code
+
+
+def test_what_a_child_says_of_its_waiting_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that was taken over could say anything."""
+    line = Progress(stage="waiting for a batch", waited_s=10**9).encode()
+    script = WAITING.format(line=line, answer=Answer(found=FOUND).encode())
+    script = script.replace("time.sleep(2)", "time.sleep(60)")
+    monkeypatch.setattr(launch, "_MOST_ROUNDS", 1)
+
+    with pytest.raises(VectorlessRagError, match="1 s") as error:
+        start(
+            tmp_path, monkeypatch, script, child_timeout_s=1, grace_s=0,
+            batch=True, batch_timeout_s=1, model="openai/gpt-4o-mini",
+        )  # fmt: skip
+    assert Code.CHILD_TIMEOUT == error.value.code
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"model": "mistral/mistral-small"}, "for models of openai alone"),
+        ({"journal": False}, "needs VECTORLESS_RAG_JOURNAL"),
+    ],
+)
+def test_what_cannot_be_batched_is_refused(more: dict[str, Any], why: str) -> None:
+    """By the name of the setting, before there is a child."""
+    settings = Settings.load(**({"batch": True, "model": "openai/x"} | more))
+
+    with pytest.raises(VectorlessRagError, match=why) as error:
+        batching_of(settings)
+    assert Code.SETTINGS_INVALID == error.value.code
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"model": "openai/x"}, {"batch": True}], ids=["", "off", "offline"]
+)
+def test_calls_are_not_batched_unless_somebody_says_so(
+    settings: dict[str, Any],
+) -> None:
+    """And an offline model's never are: it answers at once, for nothing."""
+    assert batching_of(Settings.load(**settings)) is None
+
+
+def test_the_child_stops_waiting_before_it_is_killed() -> None:
+    """Of the grace it has, two seconds are for the rest."""
+    settings = Settings.load(batch=True, model="openai/x", grace_s=5)
+    batching = batching_of(settings)
+
+    assert batching is not None
+    assert (2, 1000, 86_400, 30, 3) == (
+        batching.window_s,
+        batching.requests,
+        batching.timeout_s,
+        batching.poll_s,
+        batching.stop_s,
+    )
 
 
 def test_a_reported_failure_is_raised_as_it_is(

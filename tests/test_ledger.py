@@ -390,6 +390,26 @@ def test_lease_runs_out(running: Ledger, clock: Clock) -> None:
     ]
 
 
+def test_leases_of_what_is_waited_for_are_put_off(
+    running: Ledger, clock: Clock
+) -> None:
+    """Of the open holds of that attempt, and of no other."""
+    running.start_attempt(attempt("attempt-2"))
+    running.reserve(hold("call-1:1", 400, lease_s=10))
+    running.reserve(hold("call-2:1", 500, lease_s=10))
+    running.reserve(hold("call-3:1", 300, lease_s=10, attempt_id="attempt-2"))
+    running.void("call-2:1", "not sent")
+    clock.advance(9)
+    running.renew("attempt-1", 20)
+    clock.advance(20)
+
+    assert 1 == running.expire()
+    assert ["reserved", "voided"] == [r.state for r in running.holds("attempt-1")]
+    clock.advance(0.000001)
+    assert 1 == running.expire()
+    assert [] == running.check()
+
+
 def test_many_holds_expire(running: Ledger, clock: Clock) -> None:
     """More than one transaction takes at once, in several sets of budgets."""
     for number in range(101):

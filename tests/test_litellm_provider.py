@@ -541,7 +541,7 @@ def test_a_reply_without_a_usable_name_or_usage_is_read() -> None:
     class Bare:
         choices = ()
 
-    reply = litellm_provider._reply(Bare())
+    reply = litellm_provider.reply_of(Bare())
 
     assert (None, "other", None, None) == (
         reply.text,

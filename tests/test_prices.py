@@ -254,6 +254,11 @@ def test_configured_prices_stand_above_the_bundled_ones() -> None:
             '{"openai/x": {"input": "1.5", "output": "1"}}', "out of range", id="dear"
         ),
         pytest.param(
+            '{"openai/x": {"input": "1", "output": "1", "batch_input": "1"}}',
+            "belong together",
+            id="half-a-batch",
+        ),
+        pytest.param(
             '{"openai/x": {"input": "0.' + "1" * 40 + '", "output": "1"}}',
             "out of range",
             id="long",
@@ -275,6 +280,82 @@ def test_any_text_is_prices_or_a_refusal(text: str) -> None:
     """A hostile setting is no crash."""
     with suppress(VectorlessRagError):
         assert {} == parse_overrides(text)
+
+
+def test_a_configured_price_by_batch_stands_beside_the_usual_one() -> None:
+    """Without it the usual one says nothing of batches."""
+    rates = '"input": "0.000002", "output": "0.000004"'
+    by_batch = '"batch_input": "0.000001", "batch_output": "0.000003"'
+    own = Prices(f'{{"a/b": {{{rates}, {by_batch}}}, "a/c": {{{rates}}}}}')
+    found = own.find("a/b", by_batch=True)
+
+    assert Price(input=(rate("0.000001"),), output=(rate("0.000003"),)) == found
+    assert own.find("a/c", by_batch=True) is None
+    assert own.find("a/c") is not None
+
+
+@pytest.mark.parametrize(
+    ("row", "by_batch"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"input_cost_per_token_batches": 1}, None, id="input-alone"),
+        pytest.param(
+            {"input_cost_per_token_batches": 1, "output_cost_per_token_batches": 2},
+            {"input": {0: 1, 200_000: 8}, "output": {0: 2}, "reasoning": {0: 7}},
+            id="usual-where-there-is-none",
+        ),
+        pytest.param(
+            {
+                "input_cost_per_token_batches": 1,
+                "input_cost_per_token_above_200k_tokens_batches": 3,
+                "output_cost_per_token_batches": 2,
+                "cache_read_input_token_cost_batches": 0,
+            },
+            {
+                "input": {0: 1, 200_000: 3},
+                "output": {0: 2},
+                "reasoning": {0: 7},
+                "cached_input": {0: 0},
+            },
+            id="all",
+        ),
+    ],
+)
+def test_a_row_has_prices_by_batch_or_none(
+    row: dict[str, Any],
+    by_batch: dict[str, dict[int, int]] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half is not guessed; what is missing beside it is no cheaper than usual."""
+    usual = {
+        "mode": "chat", "litellm_provider": "a", "input_cost_per_token": 4,
+        "input_cost_per_token_above_200k_tokens": 8, "output_cost_per_token": 6,
+        "cache_read_input_token_cost": 1, "output_cost_per_reasoning_token": 7,
+    }  # fmt: skip
+    prices = Prices()
+    monkeypatch.setattr(Prices, "_table", {"a/b": usual | row})
+    price = prices.find("a/b", by_batch=True)
+    kinds = ("input", "output", "reasoning", "cached_input", "cache_write")
+    found = price and {
+        kind: {r.above_tokens: int(r.dollars) for r in getattr(price, kind)}
+        for kind in kinds
+        if getattr(price, kind)
+    }
+
+    assert by_batch == found
+
+
+@pytest.mark.parametrize(
+    ("model", "share"), [("openai/gpt-4o-mini", 2), ("openai/gpt-5", 2)]
+)
+def test_by_batch_a_bundled_price_is_half(model: str, share: int) -> None:
+    """Of the worst case; the table says so."""
+    usual, by_batch = BUNDLED.find(model), BUNDLED.find(model, by_batch=True)
+
+    assert usual is not None
+    assert by_batch is not None
+    worst = {"prompt_tokens": 10_000, "output_tokens": 4_000}
+    assert usual.most(**worst) == share * by_batch.most(**worst)
 
 
 def test_the_table_and_the_overrides_have_a_name() -> None:

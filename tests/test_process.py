@@ -127,6 +127,27 @@ def test_at_the_limit_the_child_may_settle_first(tmp_path: Path) -> None:
     )
 
 
+def test_a_limit_may_grow_while_the_child_lives(tmp_path: Path) -> None:
+    """It ends by itself after a limit that it would not have met."""
+    code = (
+        "import os, sys, time; os.write(int(sys.argv[2]), b'up\\n'); time.sleep(1);"
+        "os.write(int(sys.argv[1]), b'done')"
+    )
+    more = [0.0]
+    lines: list[bytes] = []
+
+    def grow(line: bytes) -> None:
+        lines.append(line)
+        more[0] = 60.0
+
+    end = run_child(
+        child(code, tmp_path), timeout_s=0.5, grace_s=5, on_line=grow,
+        answer_limit=100, extra_s=lambda: more[0] if lines else 30.0,
+    )  # fmt: skip
+
+    assert (b"done", False) == (end.answer, end.timed_out)
+
+
 def test_a_child_that_ignores_the_soft_stop_is_killed(tmp_path: Path) -> None:
     """The hard stop also takes what it started."""
     note = tmp_path / "pid"

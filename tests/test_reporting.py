@@ -129,7 +129,7 @@ def test_every_part_says_its_facts(settings: Settings) -> None:
         "1 document without an artifact",
         "<i>scan & \ufffdx.pdf",
         "Run OCR on it first.",
-        "Run again, or raise VECTORLESS_RAG_CALL_TIMEOUT_S.",
+        "Run again, or raise VECTORLESS_RAG_CALL_TIMEOUT_S (",
         "send every model call through the call boundary",
         "tests/patches/test_0020_strict_json.py::",
         "model changed: openai/a-model → offline/extractive",

@@ -139,7 +139,8 @@ FAILURES: dict[Code, Kind] = {
         exit_status=3,
         retryable=True,
         meaning="A model call did not finish before its deadline.",
-        advice="Run again, or raise VECTORLESS_RAG_CALL_TIMEOUT_S.",
+        advice="Run again, or raise VECTORLESS_RAG_CALL_TIMEOUT_S"
+        " (VECTORLESS_RAG_BATCH_TIMEOUT_S by batch).",
     ),
     Code.BUDGET_EXCEEDED: Kind(
         phase="calls",

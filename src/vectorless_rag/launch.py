@@ -25,7 +25,7 @@ from vectorless_rag.prefork import ForkServer, ForkServers, Kind
 from vectorless_rag.process import ChildCommand, Start, start_directly
 from vectorless_rag.settings import ChildOutput, Sandbox, Settings
 from vectorless_rag.supervision import ChildEnd, run_child
-from vectorless_rag.wire import Answer, Found, Limits, Progress, Request
+from vectorless_rag.wire import Answer, Found, Progress, Request
 
 # Page texts are a few kilobytes each; this is far above any real document.
 _ANSWER_LIMIT_BYTES = 1 << 30
@@ -131,21 +131,26 @@ def rehearse_document(
     return answer
 
 
-def limits_of(settings: Settings) -> Limits:
-    """Pick what bounds a child."""
-    return Limits(
-        max_output_tokens=settings.max_output_tokens,
-        call_timeout_s=settings.call_timeout_s,
-        call_attempts=settings.call_attempts,
-        concurrency=settings.concurrency,
-        provider_concurrency=settings.provider_concurrency,
-        max_pages=settings.max_pages,
-        memory_bytes=settings.child_memory_bytes,
-        cpu_s=settings.child_cpu_s,
-        open_files=settings.child_open_files,
-        file_bytes=settings.child_file_bytes,
-        processes=settings.child_processes,
-    )
+class _Waiting:
+    """
+    How much longer a child may live for the batches that it says it waited for.
+
+    Args:
+        most_s: What is believed, in seconds; the child may have been taken over.
+    """
+
+    def __init__(self, most_s: int) -> None:
+        self._most_s = most_s
+        self.extra_s = 0
+
+    def note(self, progress: Progress) -> Progress:
+        """Take note of a report, and hand it on."""
+        self.extra_s = min(max(progress.waited_s, self.extra_s), self._most_s)
+        return progress
+
+
+_MOST_ROUNDS = 50
+"""Batches one after another that a document may take."""
 
 
 def _run(
@@ -158,11 +163,14 @@ def _run(
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
 ) -> Answer:
+    batched = settings.batch and not settings.offline
+    waiting = _Waiting(_MOST_ROUNDS * settings.batch_timeout_s if batched else 0)
     run = partial(
         _run_child,
         settings=settings,
         work=work,
         env=env,
+        waiting=waiting,
         on_progress=on_progress,
         check=check,
     )
@@ -209,6 +217,7 @@ def _run_child(
     settings: Settings,
     work: Path,
     env: dict[str, str],
+    waiting: _Waiting,
     on_progress: Callable[[Progress], None],
     check: Callable[[], None],
     start: Start,
@@ -223,7 +232,8 @@ def _run_child(
         ),
         timeout_s=settings.child_timeout_s,
         grace_s=settings.grace_s,
-        on_line=lambda line: on_progress(Progress.decode(line)),
+        extra_s=lambda: waiting.extra_s,
+        on_line=lambda line: on_progress(waiting.note(Progress.decode(line))),
         answer_limit=_ANSWER_LIMIT_BYTES,
         check=check,
         start=start,

@@ -9,8 +9,9 @@ from pathlib import Path
 from vectorless_rag import events
 from vectorless_rag.artifact import artifact_of
 from vectorless_rag.attempts import AccountedAttempt
+from vectorless_rag.child_settings import batching_of, limits_of
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.launch import Upstream, limits_of, run_document
+from vectorless_rag.launch import Upstream, run_document
 from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
@@ -233,6 +234,7 @@ def _request(
         ),
         sandbox=settings.sandbox.value,
         closed_dir=str(settings.data_dir.absolute()),
+        batching=batching_of(settings),
     )
 
 

@@ -12,10 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from vectorless_rag.canon import Json
+from vectorless_rag.child_settings import batching_of, limits_of
 from vectorless_rag.errors import Failure, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
 from vectorless_rag.funds import Funds, Needs
-from vectorless_rag.launch import Upstream, limits_of, rehearse_document
+from vectorless_rag.launch import Upstream, rehearse_document
 from vectorless_rag.ledger.types import run_budget
 from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
@@ -163,6 +164,7 @@ def plan_to_json(
         "schema": PLAN_SCHEMA,
         "model": settings.model,
         "mode": settings.mode.value,
+        "batch": settings.batch and not settings.offline,
         "budget": {
             "name": funds_left.budget,
             "left_usd": f"{usd(funds_left.left):f}",
@@ -219,6 +221,7 @@ def _rehearsed(
             allow_unpriced=settings.allow_unpriced,
             sandbox=settings.sandbox.value,
             closed_dir=str(settings.data_dir.absolute()),
+            batching=batching_of(settings),
             rehearse=True,
         )
         return rehearse_document(

@@ -9,8 +9,8 @@ request is rounded, up, to a whole nano-dollar.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation, localcontext
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from importlib import metadata, util
 from pathlib import Path
@@ -18,106 +18,31 @@ from typing import Any
 
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.units import NanoUsd, nano_usd
+from vectorless_rag.rates import DIGITS, FREE, Price, Rate
+
+__all__ = ["FREE", "OFFLINE_PREFIX", "Price", "Prices", "Rate", "parse_overrides"]
 
 OFFLINE_PREFIX = "offline/"
 """Models that answer inside the process, at no cost."""
 
 SETTING = "VECTORLESS_RAG_PRICES"
 
-# Enough digits for any rate times any count of tokens: the product stays exact.
-_DIGITS = 60
 _DEAREST = Decimal(1)
 
-_TIER = re.compile(r"(.+)_above_(\d+)k_tokens")
+_TIER = re.compile(r"(.+)_above_(\d+)k_tokens(_batches)?")
 _MODES = frozenset({"chat", "completion", "responses"})
+_BATCHED = "_batches"
+_KEYS = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached_input": "cache_read_input_token_cost",
+    "cache_write": "cache_creation_input_token_cost",
+    "reasoning": "output_cost_per_reasoning_token",
+}
+"""Where the table has which rate of a `Price`."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Rate:
-    """Dollars per token, and from how long a prompt on it applies."""
-
-    dollars: Decimal
-
-    above_tokens: int = 0
-    """It applies to prompts longer than this, in tokens."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Price:
-    """The rates of one model."""
-
-    input: tuple[Rate, ...]
-    output: tuple[Rate, ...]
-
-    cached_input: tuple[Rate, ...] = ()
-    """For prompt tokens found in the provider's cache. Empty: as other input."""
-
-    cache_write: tuple[Rate, ...] = ()
-    """For prompt tokens written to the cache. Empty: as other input."""
-
-    reasoning: tuple[Rate, ...] = ()
-    """For output tokens spent on reasoning. Empty: as other output."""
-
-    per_request: Decimal = Decimal(0)
-    """Dollars, whatever its length."""
-
-    max_output_tokens: int | None = None
-    """The most the model can answer with, where known."""
-
-    def most(self, *, prompt_tokens: int, output_tokens: int) -> NanoUsd:
-        """
-        Return the most a request can cost, in nano-dollars.
-
-        Args:
-            prompt_tokens: Upper bound of the prompt.
-            output_tokens: Cap on the output.
-        """
-        inputs = (*self.input, *self.cached_input, *self.cache_write)
-        outputs = (*self.output, *self.reasoning)
-        return self._sum(
-            (prompt_tokens, _dearest(inputs, prompt_tokens)),
-            (output_tokens, _dearest(outputs, prompt_tokens)),
-        )
-
-    def actual(
-        self,
-        *,
-        prompt_tokens: int,
-        completion_tokens: int,
-        cached_tokens: int = 0,
-        reasoning_tokens: int = 0,
-        cache_write_tokens: int = 0,
-    ) -> NanoUsd:
-        """
-        Return what a request cost, in nano-dollars.
-
-        Cached and written tokens are part of the prompt's, reasoning tokens part
-        of the completion's.
-        """
-        cached = min(cached_tokens, prompt_tokens)
-        written = min(cache_write_tokens, prompt_tokens - cached)
-        reasoning = min(reasoning_tokens, completion_tokens)
-
-        def rate(own: tuple[Rate, ...], otherwise: tuple[Rate, ...]) -> Decimal:
-            return _applying(own or otherwise, prompt_tokens)
-
-        return self._sum(
-            (prompt_tokens - cached - written, rate(self.input, ())),
-            (cached, rate(self.cached_input, self.input)),
-            (written, rate(self.cache_write, self.input)),
-            (completion_tokens - reasoning, rate(self.output, ())),
-            (reasoning, rate(self.reasoning, self.output)),
-        )
-
-    def _sum(self, *parts: tuple[int, Decimal]) -> NanoUsd:
-        with localcontext(prec=_DIGITS):
-            total = sum((n * rate for n, rate in parts), self.per_request)
-            return nano_usd(total)
-
-
-FREE = Price(input=(Rate(dollars=Decimal(0)),), output=(Rate(dollars=Decimal(0)),))
-"""The price of a model that costs nothing, or whose price nobody knows."""
+_OWN = frozenset({"input", "output", "cached_input", "reasoning"})
+_OWN_BATCHED = frozenset({"batch_input", "batch_output"})
 
 
 class Prices:
@@ -136,16 +61,22 @@ class Prices:
         self._overrides = parse_overrides(overrides_json)
         self._overrides_json = overrides_json
 
-    def find(self, model: str) -> Price | None:
+    def find(self, model: str, *, by_batch: bool = False) -> Price | None:
         """
         Return the price of *model*, or None if it is not known.
 
         Args:
             model: ``provider/name``. An offline model is free, and the bundled
                 table is not read for it.
+            by_batch: Asked through its provider's batches. Half of the usual price
+                is what most take, and is never taken for granted.
         """
         if model.startswith(OFFLINE_PREFIX):
             return FREE
+        price = self._find(model)
+        return price.batch if by_batch and price is not None else price
+
+    def _find(self, model: str) -> Price | None:
         if model in self._overrides:
             return self._overrides[model]
         entry = _entry(self._table, model)
@@ -188,7 +119,8 @@ def parse_overrides(text: str) -> Mapping[str, Price]:
 
     Args:
         text: ``{"openai/x": {"input": "0.000001", "output": "0.000002"}}``, with
-            ``cached_input`` and ``reasoning`` where they differ.
+            ``cached_input`` and ``reasoning`` where they differ, and with
+            ``batch_input`` and ``batch_output`` for requests by batch.
 
     Raises:
         VectorlessRagError: ``settings_invalid``. It says what is wrong and quotes
@@ -209,16 +141,24 @@ def _override(model: str, raw: object) -> Price:
         raise _refused("a key is not provider/name")
     if not isinstance(raw, dict):
         raise _refused("a value is not an object")
-    if raw.keys() - {"input", "output", "cached_input", "reasoning"}:
-        raise _refused("a rate is none of input, output, cached_input, reasoning")
+    if raw.keys() - _OWN - _OWN_BATCHED:
+        raise _refused(
+            "a rate is none of input, output, cached_input, reasoning, batch_input,"
+            " batch_output"
+        )
     if not raw.keys() >= {"input", "output"}:
         raise _refused("input and output are required")
+    if len(raw.keys() & _OWN_BATCHED) == 1:
+        raise _refused("batch_input and batch_output belong together")
     rates = {key: (Rate(dollars=_dollars(value)),) for key, value in raw.items()}
     return Price(
         input=rates["input"],
         output=rates["output"],
         cached_input=rates.get("cached_input", ()),
         reasoning=rates.get("reasoning", ()),
+        batch=Price(input=rates["batch_input"], output=rates["batch_output"])
+        if rates.keys() >= _OWN_BATCHED
+        else None,
     )
 
 
@@ -230,7 +170,7 @@ def _dollars(raw: object) -> Decimal:
         value = None
     if value is None or isinstance(raw, bool) or not value.is_finite():
         raise _refused("a rate is not a number")
-    if not 0 <= value <= _DEAREST or len(value.as_tuple().digits) > _DIGITS // 2:
+    if not 0 <= value <= _DEAREST or len(value.as_tuple().digits) > DIGITS // 2:
         raise _refused("a rate is out of range")
     return value
 
@@ -261,18 +201,42 @@ def _price(entry: Mapping[str, Any]) -> Price | None:
     if entry.get("mode") not in _MODES or "citation_cost_per_token" in entry:
         return None
     rates = _rates(entry)
-    if not {"input_cost_per_token", "output_cost_per_token"} <= rates.keys():
+    named = {name: rates.get(key, ()) for name, key in _KEYS.items()}
+    if not (named["input"] and named["output"]):
         return None
+    usual = _of(named, entry)
+    batched = {
+        name: _with_tiers(rates.get(f"{key}{_BATCHED}", ()), named[name])
+        for name, key in _KEYS.items()
+    }
+    if not (batched["input"] and batched["output"]):
+        return usual
+    # What has no rate by batch is no cheaper than usual; and not every provider then
+    # takes less for what its cache holds.
+    named |= {name: own for name, own in batched.items() if own}
+    named["cached_input"] = batched["cached_input"]
+    return replace(usual, batch=_of(named, entry))
+
+
+def _of(named: Mapping[str, tuple[Rate, ...]], entry: Mapping[str, Any]) -> Price:
     cap = entry.get("max_output_tokens")
     return Price(
-        input=rates["input_cost_per_token"],
-        output=rates["output_cost_per_token"],
-        cached_input=rates.get("cache_read_input_token_cost", ()),
-        cache_write=rates.get("cache_creation_input_token_cost", ()),
-        reasoning=rates.get("output_cost_per_reasoning_token", ()),
+        input=named["input"],
+        output=named["output"],
+        cached_input=named["cached_input"],
+        cache_write=named["cache_write"],
+        reasoning=named["reasoning"],
         per_request=_per_request(entry),
         max_output_tokens=cap if isinstance(cap, int) and cap > 0 else None,
     )
+
+
+def _with_tiers(own: tuple[Rate, ...], usual: tuple[Rate, ...]) -> tuple[Rate, ...]:
+    """Add the tiers that only the usual rates have; nothing, if there is no own."""
+    if not own:
+        return ()
+    known = {rate.above_tokens for rate in own}
+    return (*own, *(rate for rate in usual if rate.above_tokens not in known))
 
 
 def _rates(entry: Mapping[str, Any]) -> dict[str, tuple[Rate, ...]]:
@@ -294,7 +258,10 @@ def _rates(entry: Mapping[str, Any]) -> dict[str, tuple[Rate, ...]]:
 def _listed(entry: Mapping[str, Any]) -> Iterable[tuple[str, int, object]]:
     for key, value in entry.items():
         tier = _TIER.fullmatch(key)
-        yield (tier[1], int(tier[2]) * 1000, value) if tier else (key, 0, value)
+        if tier is None:
+            yield key, 0, value
+            continue
+        yield tier[1] + (tier[3] or ""), int(tier[2]) * 1000, value
     for tier in entry.get("tiered_pricing") or ():
         for key, value in tier.items():
             yield key, int(tier.get("range", (0,))[0]), value
@@ -307,14 +274,3 @@ def _per_request(entry: Mapping[str, Any]) -> Decimal:
         searches = entry.get("search_context_cost_per_query") or {}
         fee += max(map(Decimal, searches.values()), default=Decimal(0))
     return fee
-
-
-def _dearest(rates: Iterable[Rate], prompt_tokens: int) -> Decimal:
-    """Return the highest of the rates that the prompt may reach."""
-    return max(r.dollars for r in rates if r.above_tokens <= prompt_tokens)
-
-
-def _applying(rates: tuple[Rate, ...], prompt_tokens: int) -> Decimal:
-    """Return the rate of the longest tier that the prompt is in."""
-    reached = [r for r in rates if r.above_tokens < max(prompt_tokens, 1)]
-    return max(reached, key=lambda r: r.above_tokens).dollars

@@ -13,8 +13,9 @@ import random
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -37,11 +38,12 @@ from vectorless_rag.pageindex_runtime.journal import (
     NoJournal,
     sweep,
 )
-from vectorless_rag.pageindex_runtime.litellm_provider import LiteLLMProvider
 from vectorless_rag.pageindex_runtime.local_documents import count_blank
 from vectorless_rag.pageindex_runtime.offline import MODEL, OfflineProvider
 from vectorless_rag.pageindex_runtime.rehearsal import rehearse
+from vectorless_rag.pageindex_runtime.remotes import remote_of
 from vectorless_rag.pageindex_runtime.tracing import observer_from
+from vectorless_rag.pageindex_runtime.tries import BATCH_LEASE_S
 from vectorless_rag.pageindex_runtime.wiring import use
 from vectorless_rag.prices import OFFLINE_PREFIX, Prices
 from vectorless_rag.wire import Answer, Found, Progress, Request
@@ -104,7 +106,7 @@ def main(argv: list[str]) -> int:
 
 
 def _answer(channel: _Channel) -> Answer:
-    with _soft_stop():
+    with _soft_stop() as soft:
         try:
             request = _request()
             end_with(request.parent_pid)
@@ -114,7 +116,7 @@ def _answer(channel: _Channel) -> Answer:
             end_group()
             if request.rehearse:
                 return rehearse(request, _policy(request), channel.progress)
-            found, notes = _index(request, channel)
+            found, notes = _index(request, channel, soft)
         except VectorlessRagError as error:
             return Answer(failure=error.failure)
         except MemoryError:
@@ -126,7 +128,9 @@ def _answer(channel: _Channel) -> Answer:
     return Answer(found=found, notes={**notes, "landlock": sandbox})
 
 
-def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
+def _index(
+    request: Request, channel: _Channel, soft: "_SoftStop"
+) -> tuple[Found, dict[str, int]]:
     """Index under account: who owns the usage is settled before upstream is there."""
 
     def on_call(counts: Counts) -> None:
@@ -139,6 +143,24 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
             )
         )
 
+    renewed_s = 0
+
+    def on_beat(waited_s: int) -> None:
+        counts = caller.counts
+        channel.progress(
+            Progress(
+                stage="waiting for a batch",
+                calls=counts.calls,
+                cost_nano_usd=counts.cost_nano_usd,
+                in_flight=counts.in_flight,
+                waited_s=waited_s,
+            )
+        )
+        nonlocal renewed_s
+        if waited_s >= renewed_s + BATCH_LEASE_S / 4:
+            ledger.renew(request.attempt_id, BATCH_LEASE_S)
+            renewed_s = waited_s
+
     if request.model.startswith(OFFLINE_PREFIX) and request.model != MODEL:
         raise VectorlessRagError(Code.BAD_REQUEST, f"offline: {MODEL} alone")
     observer = observer_from(request.attempt_id, os.environ)  # noqa: TID251
@@ -150,13 +172,14 @@ def _index(request: Request, channel: _Channel) -> tuple[Found, dict[str, int]]:
                 account=ledger,
                 prices=Prices(request.prices_json),
                 offline=OfflineProvider(),
-                remote=lambda: _provider(request),
+                remote=lambda: remote_of(request, ledger, journal, on_beat),
                 on_call=on_call,
                 journal=journal,
                 gate=_gate(request),
                 observer=observer,
                 content=request.trace_content,
             )
+            soft.before = caller.interrupt
             with caller, use(caller):
                 found = index_document(request, caller, channel.progress)
     except VectorlessRagError as error:
@@ -174,12 +197,6 @@ def _journal(request: Request) -> Journal:
     folder = Path(request.journal_dir)
     sweep(folder, keep_days=request.journal_days)
     return FileJournal(folder, server=request.api_base, replay=request.replay)
-
-
-def _provider(request: Request) -> LiteLLMProvider:
-    return LiteLLMProvider(
-        api_base=request.api_base, billed=frozenset(request.billed_statuses)
-    )
 
 
 def _gate(request: Request) -> FileGate:
@@ -200,6 +217,7 @@ def _policy(request: Request) -> Policy:
         limits=request.limits,
         mode=request.mode,
         allow_unpriced=request.allow_unpriced,
+        batching=request.batching,
     )
 
 
@@ -219,17 +237,26 @@ def _request() -> Request:
     return request
 
 
+@dataclass
+class _SoftStop:
+    """What is done first: threads that wait for replies must not be waited for."""
+
+    before: Callable[[], None] = field(default=lambda: None)
+
+
 @contextmanager
-def _soft_stop() -> Iterator[None]:
+def _soft_stop() -> Iterator[_SoftStop]:
     """Turn the first signal into `_Stopped`, so that calls in flight are settled."""
+    soft = _SoftStop()
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
         _ignore_signals()
+        soft.before()
         raise _Stopped(_STOPPED_BY[signal.Signals(number)])
 
     for number in _STOPPED_BY:
         signal.signal(number, stop)
-    yield
+    yield soft
 
 
 _STOPPED_BY = {

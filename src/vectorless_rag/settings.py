@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import NoDecode
 
+from vectorless_rag.batch_settings import BatchSettings
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.fleet_settings import FleetSettings
 from vectorless_rag.store_settings import PREFIX
 from vectorless_rag.units import NanoUsd, nano_usd
 from vectorless_rag.variables import misspelt, said
@@ -52,7 +52,7 @@ class Sandbox(StrEnum):
     OFF = "off"
 
 
-class Settings(FleetSettings):
+class Settings(BatchSettings):
     """What one run may spend, where it writes and which model it asks."""
 
     model: str = Field(

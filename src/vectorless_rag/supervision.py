@@ -86,6 +86,11 @@ def _go_on() -> None:
     """Stop nothing."""
 
 
+def _no_longer() -> float:
+    """Leave the limit as it is."""
+    return 0
+
+
 def run_child(
     command: ChildCommand,
     *,
@@ -94,6 +99,7 @@ def run_child(
     on_line: Callable[[bytes], None],
     answer_limit: int,
     check: Callable[[], None] = _go_on,
+    extra_s: Callable[[], float] = _no_longer,
     start: Start = start_directly,
 ) -> ChildEnd:
     """
@@ -109,6 +115,7 @@ def run_child(
         answer_limit: Longest answer kept, in bytes.
         check: Is called a few times a second. Where it raises, the child is stopped
             the same way, and what it raised passes.
+        extra_s: Is asked as often how many seconds *timeout_s* has grown by.
         start: How the child is started. What it raises passes.
 
     Raises:
@@ -121,7 +128,7 @@ def run_child(
         child = _start(command, pipes, check, timeout_s, start)
         stopped = False
         try:
-            stopped = _until_end(child, pipes, end, grace_s, check)
+            stopped = _until_end(child, pipes, lambda: end + extra_s(), grace_s, check)
         finally:
             if child.returncode is None:
                 _stop(child, pipes, grace_s)
@@ -174,7 +181,7 @@ def _start(
 def _until_end(
     child: Child,
     pipes: _Pipes,
-    end: float,
+    end: Callable[[], float],
     grace_s: float,
     check: Callable[[], None],
 ) -> bool:
@@ -182,7 +189,7 @@ def _until_end(
     open_ = True
     while child.poll() is None:
         check()
-        left = end - time.monotonic()
+        left = end() - time.monotonic()
         if left <= 0:
             _stop(child, pipes, grace_s)
             return True

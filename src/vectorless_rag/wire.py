@@ -12,6 +12,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from vectorless_rag.batching import Batching
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.estimates import Estimate
 from vectorless_rag.units import Sha256
@@ -127,6 +128,9 @@ class Request:
     closed_dir: str | None = None
     """Folder of the store: only ledger and journal stay open to the child."""
 
+    batching: Batching | None = None
+    """None: each call is a request of its own."""
+
     rehearse: bool = False
     """Ask no provider and charge nothing: say what a run would come to."""
 
@@ -147,6 +151,7 @@ class Request:
             raw["limits"] = Limits(**raw["limits"])
             raw["budgets"] = tuple(raw["budgets"])
             raw["billed_statuses"] = tuple(raw["billed_statuses"])
+            raw["batching"] = Batching(**raw["batching"]) if raw["batching"] else None
             return cls(**raw)
         except (TypeError, KeyError) as error:
             raise garbled("request fields") from error
@@ -252,6 +257,9 @@ class Progress:
     in_flight: int = 0
     """Model calls begun and not finished."""
 
+    waited_s: int = 0
+    """How long batches were out so far, in seconds."""
+
     def encode(self) -> bytes:
         """Spell it as one line of JSON."""
         return dump(dataclasses.asdict(self)) + b"\n"
@@ -267,7 +275,7 @@ class Progress:
         try:
             report = cls(**json.loads(line))
             check_type(report.stage, str)
-            for number in (report.calls, report.cost_nano_usd):
+            for number in (report.calls, report.cost_nano_usd, report.waited_s):
                 check_type(number, int)
         except (TypeError, ValueError, RecursionError) as error:
             raise garbled("progress line") from error

@@ -138,6 +138,14 @@ BudgetUsd = Annotated[
 Unpriced = Annotated[
     bool, typer.Option(help="Call a model with no known price, counted as free.")
 ]
+ByBatch = Annotated[
+    bool | None,
+    typer.Option(
+        "--batch/--no-batch",
+        help="Ask by the provider's batches: half the price, replies may take hours.",
+        show_default=False,
+    ),
+]
 Rebuild = Annotated[
     bool, typer.Option(help="Build again, even if the artifact is there.")
 ]
@@ -154,6 +162,7 @@ def ingest(
     api_base: AtBase = None,
     budget_usd: BudgetUsd = None,
     allow_unpriced: Unpriced = False,
+    batch: ByBatch = None,
     rebuild: Rebuild = False,
     no_replay: Annotated[
         bool,
@@ -177,6 +186,7 @@ def ingest(
         api_base=api_base,
         budget_usd=decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
+        batch=batch,
         replay=False if no_replay else None,
         data_dir=data_dir,
     )
@@ -201,6 +211,7 @@ def plan(
     api_base: AtBase = None,
     budget_usd: BudgetUsd = None,
     allow_unpriced: Unpriced = False,
+    batch: ByBatch = None,
     rebuild: Rebuild = False,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -219,6 +230,7 @@ def plan(
         api_base=api_base,
         budget_usd=decimal(budget_usd),
         allow_unpriced=allow_unpriced or None,
+        batch=batch,
         data_dir=data_dir,
     )
     return planning.plan(

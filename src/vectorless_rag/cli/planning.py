@@ -69,7 +69,8 @@ def plan(
     if as_json:
         print_json(plan_to_json(plans, settings, left))
     else:
-        _show(console(), plans, left)
+        by_batch = settings.batch and not settings.offline
+        _show(console(), plans, left, "  by batch" if by_batch else "")
     return _status(plans, left)
 
 
@@ -106,15 +107,15 @@ def _status(plans: Sequence[DocumentPlan], left: Funds) -> int:
     return gravest(found)
 
 
-def _show(out: Console, plans: Sequence[DocumentPlan], left: Funds) -> None:
+def _show(out: Console, plans: Sequence[DocumentPlan], left: Funds, how: str) -> None:
     for each in plans:
         out.print(_line(each, left), soft_wrap=True)
     needs = sums(plans)
     if len(plans) > 1:
         built = sum(each.answered is None and each.refused is None for each in plans)
         out.print(Text(f"{len(plans)} documents, {built} to build"), soft_wrap=True)
-    out.print(Text(f"expected  {_figures(needs.expected)}"), soft_wrap=True)
-    out.print(Text(f"at most   {_figures(needs.worst)}"), soft_wrap=True)
+    out.print(Text(f"expected  {_figures(needs.expected)}{how}"), soft_wrap=True)
+    out.print(Text(f"at most   {_figures(needs.worst)}{how}"), soft_wrap=True)
     allows = left.allow(needs)
     words, style = _WORDS[allows]
     if allows is Allows.NO and needs.expected.cost <= left.left:

@@ -132,6 +132,9 @@ AMEND: Final = _closing().where(holds.c.hold_id == _hold)
 _OVERDUE: Final = (_OPEN, holds.c.lease_until_us < _now)
 _ABANDONED: Final = (_OPEN, holds.c.attempt_id == _attempt)
 
+RENEW: Final = update(holds).values(lease_until_us=_lease).where(*_ABANDONED, _RUNS)
+"""Puts off when the leases of a running attempt's open holds run out."""
+
 _GROUP: Final = select(holds.c.attempt_id, holds.c.set_id).distinct()
 
 OVERDUE: Final = _GROUP.where(*_OVERDUE)

@@ -152,6 +152,17 @@ class Holding:
         )
         return self._database.write(lambda t: reservations.close(t, how))
 
+    def renew(self, attempt_id: str, lease_s: float) -> None:
+        """
+        Let no other take the open holds of an attempt for dead, from now on so long.
+
+        Args:
+            attempt_id: Whose holds.
+            lease_s: In seconds.
+        """
+        until = self._clock() + int(lease_s * 1_000_000)
+        self._database.write(lambda t: reservations.renew(t, attempt_id, until))
+
     def correct(self, hold_id: str, amount: NanoUsd, usage: TokenUsage) -> Closed:
         """
         Give its real price to a hold that expired or is unknown.

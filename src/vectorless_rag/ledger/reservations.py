@@ -97,6 +97,11 @@ def correct(transaction: Transaction, how: Close) -> Closed:
     return _close_late(transaction, how)
 
 
+def renew(transaction: Transaction, attempt: str, until: int) -> None:
+    """Put off when the leases of an attempt's open holds run out."""
+    transaction.count(sql.RENEW, attempt=attempt, lease=until)
+
+
 def overdue(transaction: Transaction, now: int) -> list[tuple[str, str]]:
     """Name the attempts with overdue holds, and the budget sets of these."""
     return sorted((a, s) for a, s in transaction.rows(sql.OVERDUE, now=now))

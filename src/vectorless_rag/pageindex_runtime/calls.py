@@ -82,11 +82,12 @@ class Caller:
         self._tasks: set[asyncio.Task[Reply]] = set()
         self._refusal: VectorlessRagError | None = None
         self._stopped = False
+        self._end: asyncio.Task[None] | None = None
         self._background = Background()
         self._shared = Shared(
             account=account,
             allowance=Allowance(concurrency=policy.limits.concurrency),
-            slots=Slots(policy.limits.concurrency),
+            slots=Slots(_at_once(policy)),
             gate=gate or OpenGate(),
             counts=self.counts,
             rng=random.Random(policy.attempt_id),  # noqa: S311  (jitter, no secret)
@@ -163,9 +164,19 @@ class Caller:
 
     def cancel(self) -> None:
         """End the run: no further request leaves, and those in flight stop waiting."""
+        self.interrupt()
+        if self._background.started:
+            self._background.call(self._stop(None))
+
+    def interrupt(self) -> None:
+        """
+        Have the run end, and do not wait: a handler of signals may say so.
+
+        Threads that wait for a reply go on at once, and whoever waits for them does.
+        """
         cancelled = VectorlessRagError(Code.CANCELLED)
         if self._background.started:
-            self._background.call(self._stop(cancelled))
+            self._background.submit(self._stop(cancelled))
         else:
             self._refusal = self._refusal or cancelled
 
@@ -187,6 +198,13 @@ class Caller:
     async def _stop(self, refusal: VectorlessRagError | None) -> None:
         if refusal is not None:
             self._latch(refusal)
+        if self._end is None:
+            # Once, however many ask for it: a call that is settling what it has must
+            # not be cancelled again.
+            self._end = asyncio.create_task(self._end_calls())
+        await asyncio.shield(self._end)
+
+    async def _end_calls(self) -> None:
         self._stopped = True
         tasks = tuple(self._tasks)
         for task in tasks:
@@ -285,6 +303,12 @@ class Caller:
         else:
             return _last(plan, tries, second)
         raise failed
+
+
+def _at_once(policy: Policy) -> int:
+    """Return how many calls may be in flight: all of a batch, where there is one."""
+    batched = policy.batching.requests if policy.batching else 0
+    return max(policy.limits.concurrency, batched)
 
 
 def _last(plan: Plan, tries: Tries, reply: ProviderReply) -> Reply:

@@ -106,6 +106,24 @@ def classify(error: BaseException, *, now: datetime) -> ProviderFailure:
     )
 
 
+def of_status(status: int, code: str | None) -> ProviderFailure:
+    """
+    Say what a line of a batch means that has no reply.
+
+    Args:
+        status: HTTP status, as for a request of its own.
+        code: The error's own code, if it has one.
+    """
+    verdict = _with_status(status, code, set())
+    return ProviderFailure(
+        verdict.kind,
+        verdict.code,
+        retry=verdict.retry,
+        money=verdict.money,
+        status=status,
+    )
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

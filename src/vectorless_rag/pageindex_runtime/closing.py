@@ -3,16 +3,17 @@
 import time
 from dataclasses import dataclass
 
-from vectorless_rag.errors import Code
+from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import Hold, TokenUsage
 from vectorless_rag.pageindex_runtime.observations import Observation
-from vectorless_rag.pageindex_runtime.plans import Plan, Shared
+from vectorless_rag.pageindex_runtime.plans import Account, Plan, Shared
 from vectorless_rag.pageindex_runtime.providers import (
     Message,
     Money,
     ProviderFailure,
     ProviderReply,
 )
+from vectorless_rag.prices import Price, Prices
 from vectorless_rag.units import NanoUsd
 
 
@@ -49,7 +50,7 @@ class Closer:
             account.unknown(hold_id, "usage_unknown", None, reply.response_id)
             self._unknown(sent, None, reply)
             return
-        amount = self._price(reply, usage)
+        amount = _cost(self._plan.price, reply, usage)
         account.settle(hold_id, amount, usage, reply.response_id, reply.finish_reason)
         self._close(sent, "settled", amount, reply=reply)
 
@@ -74,17 +75,6 @@ class Closer:
         self._shared.account.replay(sent.hold)
         self._shared.counts.replayed += 1
         self._close(sent, "replayed", NanoUsd(0), reply=reply)
-
-    def _price(self, reply: ProviderReply, usage: TokenUsage) -> NanoUsd:
-        if self._plan.price is None:
-            return NanoUsd(0)
-        return self._plan.price.actual(
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cached_tokens=usage.cached_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cache_write_tokens=reply.cache_write_tokens,
-        )
 
     def _unknown(
         self, sent: Sent, code: Code | None, reply: ProviderReply | None = None
@@ -123,3 +113,66 @@ class Closer:
                 reply=reply.text if reply and content else None,
             )
         )
+
+
+class Late:
+    """
+    Closes rows of requests that nobody waits for any more, once it is known how.
+
+    Args:
+        account: Where they are charged.
+        prices: What they cost by batch.
+    """
+
+    def __init__(self, account: Account, prices: Prices) -> None:
+        self._account = account
+        self._prices = prices
+
+    def close(
+        self, hold_id: str, model: str, outcome: ProviderReply | ProviderFailure
+    ) -> None:
+        """Close a row, or correct what it was closed as."""
+        try:
+            self._close(hold_id, model, outcome)
+        except VectorlessRagError as error:
+            # Another ledger, or closed by somebody who knew more: it stays as it is.
+            if error.code is not Code.LEDGER_CONFLICT:
+                raise
+
+    def _close(
+        self, hold_id: str, model: str, outcome: ProviderReply | ProviderFailure
+    ) -> None:
+        account = self._account
+        if isinstance(outcome, ProviderFailure):
+            if outcome.money is Money.UNKNOWN:
+                account.unknown(hold_id, outcome.kind, outcome.code)
+            else:
+                # A row that counts at its hold takes no other word for nothing.
+                account.settle(hold_id, NanoUsd(0), _NOTHING, None, None)
+        elif outcome.usage is None:
+            account.unknown(hold_id, "usage_unknown", None, outcome.response_id)
+        else:
+            price = self._prices.find(model, by_batch=True)
+            amount = _cost(price, outcome, outcome.usage)
+            account.settle(
+                hold_id,
+                amount,
+                outcome.usage,
+                outcome.response_id,
+                outcome.finish_reason,
+            )
+
+
+_NOTHING = TokenUsage(prompt_tokens=0, completion_tokens=0)
+
+
+def _cost(price: Price | None, reply: ProviderReply, usage: TokenUsage) -> NanoUsd:
+    if price is None:
+        return NanoUsd(0)
+    return price.actual(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        cache_write_tokens=reply.cache_write_tokens,
+    )

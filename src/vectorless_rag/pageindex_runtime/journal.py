@@ -83,7 +83,8 @@ class FileJournal:
     Args:
         folder: Made on first use, readable by its owner only.
         server: Address the requests go to; None: the provider's own.
-        replay: Whether kept replies are used; new ones are kept in any case.
+        replay: Whether replies are used that were kept before this run; new ones are
+            kept in any case.
     """
 
     def __init__(self, folder: Path, *, server: str | None, replay: bool) -> None:
@@ -92,6 +93,7 @@ class FileJournal:
         self._replay = replay
         self._seen: Counter[Sha256] = Counter()
         self._rejected: set[Sha256] = set()
+        self._new: set[Sha256] = set()
 
     def key(self, request: ProviderRequest) -> Sha256:
         """
@@ -115,7 +117,7 @@ class FileJournal:
 
     def find(self, key: Sha256) -> ProviderReply | None:
         """Return the reply kept under *key*; an altered file counts as none."""
-        if not self._replay:
+        if not self._replay and key not in self._new:
             return None
         try:
             seal, _, body = self._path(key).read_bytes().partition(b"\n")
@@ -127,6 +129,7 @@ class FileJournal:
 
     def keep(self, key: Sha256, reply: ProviderReply) -> None:
         """Keep *reply*, in place of an older one of the same request."""
+        self._new.add(key)
         body = json.dumps(asdict(reply)).encode()
         seal = hashlib.sha256(body).hexdigest().encode()
         path = self._path(key)

@@ -58,7 +58,8 @@ _MOST_TOKENS = 10**8
 _RESPONSE_ID = re.compile(r"[\w.:/=+-]{1,200}")
 
 # No key is asked of a server of one's own, but the OpenAI client insists on one.
-_KEYLESS = "not-needed"
+KEYLESS = "not-needed"
+"""What is sent to a server of one's own where there is no key."""
 
 
 class LiteLLMProvider:
@@ -110,7 +111,7 @@ class LiteLLMProvider:
             if failure.status in self._billed:
                 failure.money = Money.UNKNOWN
         else:
-            return _reply(response)
+            return reply_of(response)
         # Outside the clause: what was caught may quote prompt, reply and key.
         raise failure
 
@@ -131,8 +132,8 @@ class LiteLLMProvider:
         }
         if self._api_base is not None:
             arguments["api_base"] = self._api_base
-            if request.model.startswith("openai/") and not _has_openai_key():
-                arguments["api_key"] = _KEYLESS
+            if request.model.startswith("openai/") and not has_key():
+                arguments["api_key"] = KEYLESS
         return arguments
 
 
@@ -197,11 +198,21 @@ def _check(litellm: Any) -> None:  # noqa: ANN401
         raise VectorlessRagError(Code.INTERNAL_ERROR, "litellm has callbacks")
 
 
-def _has_openai_key() -> bool:
+def has_key() -> bool:
+    """Say whether the OpenAI client finds a key."""
     return bool(os.environ.get("OPENAI_API_KEY"))
 
 
-def _reply(response: Any) -> ProviderReply:  # noqa: ANN401  (LiteLLM's ModelResponse)
+def reply_of(response: Any) -> ProviderReply:  # noqa: ANN401
+    """
+    Read a reply as OpenAI spells it.
+
+    Args:
+        response: LiteLLM's ``ModelResponse``, or whatever has the same attributes.
+
+    Raises:
+        ValueError: Or AttributeError, TypeError, LookupError: it is none.
+    """
     choice = response.choices[0] if response.choices else None
     finish = getattr(choice, "finish_reason", None)
     text = getattr(getattr(choice, "message", None), "content", None)

@@ -71,7 +71,10 @@ class Planner:
             raise VectorlessRagError(Code.BAD_REQUEST, "a model is provider/name")
         if unknown := params.keys() - _PARAMS:
             raise VectorlessRagError(Code.BAD_REQUEST, f"{len(unknown)} parameters")
-        price = self._price(model)
+        batching = self._policy.batching
+        if model.startswith(OFFLINE_PREFIX):
+            batching = None
+        price = self._price(model, by_batch=batching is not None)
         limits = self._policy.limits
         return Plan(
             call_id=f"{self._policy.attempt_id}-{next(self._numbers)}",
@@ -85,16 +88,14 @@ class Planner:
             price=price,
             max_tokens=output_cap(limits.max_output_tokens, price),
             budgets=self._policy.budgets,
-            timeout_s=limits.call_timeout_s,
+            timeout_s=batching.timeout_s if batching else limits.call_timeout_s,
             attempts=limits.call_attempts,
             backoff=self._policy.backoff,
+            batched=batching is not None,
         )
 
-    def _price(self, model: str) -> Price | None:
-        price = self._prices.find(model)
-        if price is None and not self._policy.allow_unpriced:
-            raise VectorlessRagError(Code.UNPRICED_MODEL, model)
-        return price
+    def _price(self, model: str, *, by_batch: bool) -> Price | None:
+        return price_of(self._prices, self._policy, model, by_batch=by_batch)
 
     async def _provider(self, model: str) -> Provider:
         if model.startswith(OFFLINE_PREFIX):
@@ -105,6 +106,22 @@ class Planner:
                 await provider.open()
                 self._opened = provider
             return self._opened
+
+
+def price_of(
+    prices: Prices, policy: Policy, model: str, *, by_batch: bool
+) -> Price | None:
+    """
+    Return the price of *model*; None if none is known and the operator allows that.
+
+    Raises:
+        VectorlessRagError: ``pageindex_unpriced_model``.
+    """
+    price = prices.find(model, by_batch=by_batch)
+    if price is None and not policy.allow_unpriced:
+        how = f"{model}: batch_input, batch_output" if by_batch else model
+        raise VectorlessRagError(Code.UNPRICED_MODEL, how)
+    return price
 
 
 def output_cap(most: int, price: Price | None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from vectorless_rag.batching import Batching
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger.types import Hold, TokenUsage
 from vectorless_rag.pageindex_runtime.gate import Gate
@@ -120,6 +121,9 @@ class Policy:
 
     backoff: Backoff = field(default_factory=Backoff)
 
+    batching: Batching | None = None
+    """None: each call is a request of its own."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -143,6 +147,9 @@ class Plan:
     timeout_s: float
     attempts: int
     backoff: Backoff
+
+    batched: bool = False
+    """It goes through a batch, which keeps its own time."""
 
 
 @dataclass(frozen=True, kw_only=True)

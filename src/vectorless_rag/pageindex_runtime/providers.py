@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Self
 
 from vectorless_rag.errors import Code
 from vectorless_rag.ledger.types import TokenUsage
+from vectorless_rag.units import Sha256
+
+_NO_KEY = Sha256("")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,12 @@ class ProviderRequest:
 
     params: Mapping[str, str] = field(default_factory=dict)
     """Further parameters, from the boundary's allow-list."""
+
+    hold_id: str = ""
+    """What it is charged to; no other request has the same."""
+
+    key: Sha256 = _NO_KEY
+    """Its name in the journal."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -104,6 +113,23 @@ class ProviderFailure(Exception):  # noqa: N818  (the word of the design)
         self.money = money
         self.retry_after_s = retry_after_s
         self.status = status
+
+    def anew(self, *, money: Money | None = None, retry: bool = True) -> Self:
+        """
+        Return the same failure for another request.
+
+        Args:
+            money: What becomes of its hold; None: the same.
+            retry: False: no other try is made, whatever this one says.
+        """
+        return type(self)(
+            self.kind,
+            self.code,
+            retry=self.retry and retry,
+            money=money or self.money,
+            retry_after_s=self.retry_after_s,
+            status=self.status,
+        )
 
     @property
     def detail(self) -> str:

@@ -17,7 +17,7 @@ from vectorless_rag.pageindex_runtime.grouping import page_list_to_group_text
 from vectorless_rag.pageindex_runtime.indexing import Survey, index_document
 from vectorless_rag.pageindex_runtime.no_toc import marked_page
 from vectorless_rag.pageindex_runtime.offline import OfflineProvider
-from vectorless_rag.pageindex_runtime.planning import output_cap
+from vectorless_rag.pageindex_runtime.planning import output_cap, price_of
 from vectorless_rag.pageindex_runtime.providers import (
     Message,
     ProviderReply,
@@ -164,7 +164,8 @@ def rehearse(
         ):
             found = index_document(request, caller, on_progress, survey)
     except VectorlessRagError as error:
-        price, failure = prices.find(request.model), error.failure
+        by_batch = request.batching is not None
+        price, failure = prices.find(request.model, by_batch=by_batch), error.failure
     if survey.pages is None:
         return Answer(failure=failure)
     return Answer(
@@ -184,10 +185,7 @@ def rehearse(
 
 def _price(prices: Prices, policy: Policy) -> Price | None:
     """Refuse an unpriced model even where nothing would be asked."""
-    price = prices.find(policy.model)
-    if price is None and not policy.allow_unpriced:
-        raise VectorlessRagError(Code.UNPRICED_MODEL, policy.model)
-    return price
+    return price_of(prices, policy, policy.model, by_batch=policy.batching is not None)
 
 
 def _bare(found: Found | None) -> Found | None:

@@ -6,6 +6,10 @@ that no cancellation can come between a request and its record.
 """
 
 import asyncio
+import contextlib
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
 
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.types import Hold
@@ -26,6 +30,9 @@ from vectorless_rag.units import NanoUsd, Sha256
 
 LEASE_MARGIN_S = 30.0
 """How much longer a hold is leased than its call may take, in seconds."""
+
+BATCH_LEASE_S = 120.0
+"""How long a hold of a batch is leased, in seconds; whoever waits for it renews it."""
 
 # Of the call's deadline: the longest single try, so that a stalled socket leaves
 # time for another, and the shortest that is worth a request.
@@ -53,7 +60,9 @@ class Tries:
         # An offline model answers the same way each time, for free.
         offline = plan.model.startswith(OFFLINE_PREFIX)
         self._journal: Journal = NoJournal() if offline else shared.journal
-        self._gate: Gate = OpenGate() if offline else shared.gate
+        # A batch is one request, for hours: it must not hold up those of others.
+        free = offline or plan.batched
+        self._gate: Gate = OpenGate() if free else shared.gate
         self._keys: list[Sha256] = []
         self._made = 0
         self._deadline = _now() + plan.timeout_s
@@ -99,8 +108,12 @@ class Tries:
             failure.retry
             and self._made < self._plan.attempts
             and self._fits(wait_s)
-            and self._shared.allowance.take()
+            and (self._is_free(failure) or self._shared.allowance.take())
         )
+
+    def _is_free(self, failure: ProviderFailure) -> bool:
+        """Say whether it is no storm: a batch that ends early fails all it left."""
+        return self._plan.batched and failure.money is Money.VOID
 
     def _error(self, failure: ProviderFailure) -> VectorlessRagError:
         name, tries = self._plan.operation.name, self._made
@@ -131,10 +144,10 @@ class Tries:
         self._shared.counts.requests += 1
         self._shared.counts.unpriced += self._plan.price is None
         try:
-            reply = await self._send(messages)
+            reply = await self._send(sent, key)
         except ProviderFailure as error:
             self._closer.fail(sent, error)
-            if error.status in _SLOW_DOWN:
+            if error.status in _SLOW_DOWN and not self._plan.batched:
                 self._shared.slots.refused()
             raise
         except BaseException:
@@ -169,7 +182,9 @@ class Tries:
             amount=amount,
             prompt_tokens=prompt_tokens,
             budgets=plan.budgets,
-            lease_s=max(self._rest_s(), 0) + LEASE_MARGIN_S,
+            lease_s=BATCH_LEASE_S
+            if plan.batched
+            else max(self._rest_s(), 0) + LEASE_MARGIN_S,
             call_id=plan.call_id,
             try_no=self._made,
         )
@@ -193,14 +208,22 @@ class Tries:
             await self._pause(wait_s)
             self._shared.check()
 
-    async def _send(self, messages: tuple[Message, ...]) -> ProviderReply:
-        timeout_s = min(self._rest_s(), self._plan.timeout_s * _LONGEST_TRY)
-        request = self._request(messages, timeout_s)
+    async def _send(self, sent: Sent, key: Sha256) -> ProviderReply:
+        timeout_s = self._rest_s()
+        if not self._plan.batched:
+            timeout_s = min(timeout_s, self._plan.timeout_s * _LONGEST_TRY)
+        request = replace(
+            self._request(sent.messages, timeout_s), hold_id=sent.hold.hold_id, key=key
+        )
         failure = _timeout()
         try:
-            # A client's own timeout bounds each read, not the whole reply.
-            async with asyncio.timeout(timeout_s):
-                return await self._plan.provider.send(request)
+            # A client's own timeout bounds each read, not the whole reply. A batch
+            # ends by itself, since what it has done must be asked for.
+            async with asyncio.timeout(None if self._plan.batched else timeout_s):
+                sending = self._plan.provider.send(request)
+                if self._plan.batched:
+                    return await self._unless_ended(sending)
+                return await sending
         except (ProviderFailure, MemoryError):
             raise
         except TimeoutError:
@@ -209,6 +232,25 @@ class Tries:
             failure = _defect()
         # Outside the clauses: what they caught must not become its context.
         raise failure
+
+    async def _unless_ended(
+        self, sending: Coroutine[Any, Any, ProviderReply]
+    ) -> ProviderReply:
+        """Wait for hours, or until the run has ended: nobody needs a reply then."""
+        task = asyncio.create_task(sending)
+        ended = asyncio.create_task(self._shared.ended.wait())
+        try:
+            await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # It may bring what it has all the same.
+            await _at_its_end(task)
+            return task.result()
+        finally:
+            ended.cancel()
+        await _at_its_end(task)
+        if task.cancelled():
+            raise _interrupted()
+        return task.result()
 
     def _request(
         self, messages: tuple[Message, ...], timeout_s: float
@@ -242,12 +284,26 @@ class Tries:
             ended.cancel()
 
 
+async def _at_its_end(task: asyncio.Task[ProviderReply]) -> None:
+    """Have *task* end, and wait for it, also where this is told to end meanwhile."""
+    task.cancel()
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+
+
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
 def _timeout() -> ProviderFailure:
     return ProviderFailure("timeout", Code.TIMEOUT, retry=True, money=Money.UNKNOWN)
+
+
+def _interrupted() -> ProviderFailure:
+    return ProviderFailure(
+        "interrupted", Code.CANCELLED, retry=False, money=Money.UNKNOWN
+    )
 
 
 def _defect() -> ProviderFailure:
