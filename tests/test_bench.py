@@ -64,3 +64,21 @@ def test_what_was_not_measured_stays_in_the_document(
     assert "\nold growth\n" in text
     assert "old flash" not in text
     assert "| import | 2.00 (1.00-3.00) |" in text.splitlines()
+
+
+def test_the_cached_share_is_told_by_document_and_of_all_tokens(
+    bench: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One column for each rule of a provider and number of calls in flight."""
+    row = {"least": 1024, "step": 128, "concurrency": 1}
+    rows = [
+        {**row, "name": "a.pdf", "prompt_tokens": 300, "cached_tokens": 30},
+        {**row, "name": "b.pdf", "prompt_tokens": 100, "cached_tokens": 50},
+    ]
+    bench.report({**SETTINGS, "cached": rows}, None)
+    table = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
+    rule = "cached, from 1,024 tokens in steps of 128, 1 in flight"
+
+    assert f"| document | prompt tokens | {rule} |" == table[0]
+    assert ["| a.pdf | 300 | 10% |", "| b.pdf | 100 | 50% |"] == table[2:4]
+    assert ["| **median** |  | 30% |", "| **all** | 400 | 20.0% |"] == table[4:]

@@ -208,11 +208,15 @@ def _caching(found: Sequence[Row]) -> Iterator[str]:
         mine = [row for row in found if row["name"] == name]
         shares = (f"{_share(row):.0%}" for row in mine)
         yield _line(name, mine[0]["prompt_tokens"], *shares)
-    shares_by_rule = [
-        [_share(row) for row in found if _rule(row) == rule] for rule in rules
-    ]
-    medians = (f"{statistics.median(shares):.0%}" for shares in shares_by_rule)
-    yield _line("**median**", "", *medians)
+    by_rule = [[row for row in found if _rule(row) == rule] for rule in rules]
+    medians = (statistics.median(map(_share, mine)) for mine in by_rule)
+    yield _line("**median**", "", *(f"{share:.0%}" for share in medians))
+    kept, asked = (
+        [sum(row[name] for row in mine) for mine in by_rule]
+        for name in ("cached_tokens", "prompt_tokens")
+    )
+    shares = (f"{held / max(of, 1):.1%}" for held, of in zip(kept, asked, strict=True))
+    yield _line("**all**", max(asked, default=0), *shares)
 
 
 def _rule(row: Row) -> str:
