@@ -1,6 +1,7 @@
 """A call boundary with a real ledger, for tests."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -177,7 +178,15 @@ def bench(folder: Path, *, budget: NanoUsd = ENOUGH, **more: Any) -> Iterator[Be
             yield Bench(caller, ledger)
         finally:
             caller._shut_down()
+            _forget_clients()
             assert [] == ledger.check()
+
+
+def _forget_clients() -> None:
+    # The library keeps them, closed as they are, by the address of their loop. The
+    # loop of the next bench may lie there; a child has one loop in its life.
+    if (library := sys.modules.get("litellm")) is not None:
+        library.in_memory_llm_clients_cache.flush_cache()
 
 
 def ask(caller: Caller, path: str, operation: str, prompt: str, **more: Any) -> Reply:
