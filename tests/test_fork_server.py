@@ -271,6 +271,7 @@ def test_a_forked_child_is_stopped_as_any_other(
     os.rename("begun", "pid")
     time.sleep(600)
     """
+    pid = Path()
     # On a busy machine the first limit may pass before the child has begun.
     for limit_s in (3, 12, 48):
         home = homes()
