@@ -34,6 +34,11 @@ DECIDING: dict[str, Any] = {
     "call_attempts": 9,
 }
 INDIFFERENT: dict[str, Any] = {
+    "batch": True,
+    "batch_window_s": 9,
+    "batch_requests": 9,
+    "batch_timeout_s": 9,
+    "batch_poll_s": 9,
     "data_dir": Path("elsewhere"),
     "ledger_url": "sqlite:///elsewhere.sqlite3",
     "build_dir": Path("elsewhere"),
