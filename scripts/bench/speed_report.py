@@ -129,6 +129,12 @@ def _start(found: dict[str, list[float]]) -> Iterator[str]:
     yield from _head("what", "seconds")
     for name, values in found.items():
         yield _line(name, spread(values))
+    # What a document costs, beside the import that it is spared.
+    imports = found.get("import of LiteLLM, processor", [])
+    for name, values in found.items():
+        if name.startswith("a further document") and name.endswith("processor"):
+            parts = [one / whole for one, whole in zip(values, imports, strict=True)]
+            yield _line(f"{name}, of LiteLLM's import", spread(parts))
 
 
 def _refused(found: Sequence[Row]) -> Iterator[str]:

@@ -45,7 +45,8 @@ class Watcher(Protocol):
         ...
 
 
-_Event = tuple[int, Path | Progress | IngestResult | BaseException]
+_Event = tuple[int, Path | Progress | IngestResult | BaseException | threading.Thread]
+"""What happened to a document; or the last word of a thread."""
 
 
 @dataclass(kw_only=True)
@@ -139,11 +140,13 @@ class Corpus:
         watcher: Watcher,
         done: Callable[[int, IngestResult], None],
     ) -> None:
-        alive = True
-        while alive:
+        while True:
             alive = any(thread.is_alive() for thread in threads)
-            while (event := self._next(wait=alive)) is not None:
+            event = self._next(wait=alive)
+            if event is not None:
                 self._tell(event, watcher, done)
+            elif not alive:
+                return
 
     def _left(self, number: int, path: Path) -> IngestResult:
         """Account for a document that nobody has told of."""
@@ -174,6 +177,8 @@ class Corpus:
                 watcher.progressed(number, what)
             case IngestResult():
                 done(number, what)
+            case threading.Thread():
+                what.join()
             case _:
                 raise what
 
@@ -182,6 +187,13 @@ class Corpus:
         self._todo.clear()
 
     def _work(self) -> None:
+        try:
+            self._work_off()
+        finally:
+            # Whoever waits for events need not look for threads now and then.
+            self._events.put((-1, threading.current_thread()))
+
+    def _work_off(self) -> None:
         """Take one document after another, until none is left."""
         while True:
             try:
