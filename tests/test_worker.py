@@ -23,6 +23,7 @@ from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.job_types import Job, JobState
 from vectorless_rag.pipeline import Order
+from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Configuration, Recipe
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.settings import Settings
@@ -140,8 +141,12 @@ def new_site(
         site = Site(loaded, board, Listed())
 
         class Adapter:
-            def __init__(self, settings: Settings, *, run_id: str) -> None:
+            def __init__(
+                self, settings: Settings, *, run_id: str, servers: ForkServers
+            ) -> None:
                 assert (run_id, settings.owner) == ("night", "ann")
+                # All jobs of a worker share them.
+                assert servers is site.worker.builder.servers
 
             def code(self) -> Running:
                 return Running(CONFIGURATION)

@@ -25,6 +25,8 @@ DOCUMENTS = "documents.jsonl"
 MANIFEST = "manifest.json"
 MANIFEST_SCHEMA = "corpus-run/1"
 
+_WITHOUT = frozenset({Status.FAILED.value, Status.SKIPPED.value})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
@@ -186,6 +188,11 @@ class Ended:
         return str(code) if code else None
 
     @property
+    def has_artifact(self) -> bool:
+        """Whether it ended with an artifact."""
+        return self.result is not None and self.result["status"] not in _WITHOUT
+
+    @property
     def retryable(self) -> bool:
         """Whether the same again may end better."""
         if self.result is None:
@@ -203,26 +210,21 @@ def unfinished(folder: Path) -> list[Ended]:
     Args:
         folder: ``runs`` of the data folder; it need not be there.
     """
-    last: dict[Path, Ended] = {}
-    at_work: set[str] = set()
+    last: dict[str, str] = {}
+    left: dict[str, Ended] = {}
     for path in folder.glob(f"*/{DOCUMENTS}"):
-        if _is_written(path):
-            at_work.add(path.parent.name)
+        at_work = _is_written(path)
         for ended in _read(path):
-            known = last.get(ended.path)
-            if known is None or known.at <= ended.at:
-                last[ended.path] = ended
-    open_ = {Status.FAILED.value, Status.SKIPPED.value}
-    left = (
-        ended
-        for ended in last.values()
-        if (
-            ended.run_id not in at_work
-            if ended.result is None
-            else ended.result["status"] in open_
-        )
-    )
-    return sorted(left, key=lambda ended: ended.path)
+            key = str(ended.path)
+            if ended.at < last.get(key, ""):
+                continue
+            last[key] = ended.at
+            # No more is kept of one that was built, or is being built.
+            if at_work if ended.result is None else ended.has_artifact:
+                left.pop(key, None)
+            else:
+                left[key] = ended
+    return sorted(left.values(), key=lambda ended: ended.path)
 
 
 def _read(path: Path) -> Iterator[Ended]:
