@@ -39,12 +39,32 @@ class Program:
     """Where it writes a line for each artifact that it was handed."""
 
     def children(self) -> list[int]:
-        """Return its children, as the kernel knows them."""
-        listing = Path(f"/proc/{self.pid}/task/{self.pid}/children")
-        try:
-            return [int(pid) for pid in listing.read_text(encoding="ascii").split()]
-        except FileNotFoundError:
-            return []
+        """Return its children that have a document, forked ones too."""
+        found = []
+        for pid in _children_of(self.pid):
+            # A server has none; those that it forked have.
+            found += _children_of(pid) if "fork_server" in _command(pid) else [pid]
+        return found
+
+    def servers(self) -> list[int]:
+        """Return what its children are forked from."""
+        return [p for p in _children_of(self.pid) if "fork_server" in _command(p)]
+
+
+def _children_of(pid: int) -> list[int]:
+    """Return the children of every thread of a process, as the kernel knows them."""
+    found: list[int] = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, listing.read_text(encoding="ascii").split())
+    return found
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 @dataclass
@@ -102,7 +122,7 @@ class Play:
     def kill(self, program: Program) -> None:
         """End it at a random moment, sometimes by its child, and check."""
         self._wait_a_moment(program)
-        children = program.children()
+        children, servers = program.children(), program.servers()
         victim = program.pid
         if children and self.rng.random() < 0.2:
             victim = children[0]
@@ -113,7 +133,7 @@ class Play:
             os.kill(program.pid, signal.SIGKILL)
         self.end(program)
         self.kills += 1
-        for child in children:
+        for child in children + servers:
             wait_until_gone(child)
         self.check()
 
