@@ -189,6 +189,8 @@ def _silence(litellm: Any) -> None:  # noqa: ANN401
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # Its message shows the values of the reply that surprised it.
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
+    # Of classes that it builds at the first call.
+    warnings.filterwarnings("ignore", message="Item .* on TypedDict class")
 
 
 def _check(litellm: Any) -> None:  # noqa: ANN401
