@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acceptance.program import command, environment, run_long
+from killing import children_of
 from pdfs import pdf
 from postgres_server import Server, serving
 from test_process import gone, wait_until_gone
@@ -147,15 +148,6 @@ class Fleet:
     def has_begun(self, pid: int) -> bool:
         """Tell whether a worker said that it began."""
         return f"-{pid}-" in (self.home / "workers.log").read_text(encoding="utf-8")
-
-
-def children_of(pid: int) -> list[int]:
-    """Return a process's children; each of its threads has some."""
-    found: list[int] = []
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += map(int, listing.read_text(encoding="ascii").split())
-    return found
 
 
 def orphans(home: Path) -> Iterator[int]:

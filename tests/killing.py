@@ -40,18 +40,14 @@ class Program:
 
     def children(self) -> list[int]:
         """Return its children that have a document, forked ones too."""
-        found = []
-        for pid in _children_of(self.pid):
-            # A server has none; those that it forked have.
-            found += _children_of(pid) if "fork_server" in _command(pid) else [pid]
-        return found
+        return documents_of(self.pid)
 
     def servers(self) -> list[int]:
         """Return what its children are forked from."""
-        return [p for p in _children_of(self.pid) if "fork_server" in _command(p)]
+        return [p for p in children_of(self.pid) if "fork_server" in command_of(p)]
 
 
-def _children_of(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     """Return the children of every thread of a process, as the kernel knows them."""
     found: list[int] = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -60,7 +56,18 @@ def _children_of(pid: int) -> list[int]:
     return found
 
 
-def _command(pid: int) -> str:
+def documents_of(pid: int) -> list[int]:
+    """Return the children of a process that have a document, forked ones too."""
+    found = []
+    for child in children_of(pid):
+        # A server has none; those that it forked have.
+        forked = "fork_server" in command_of(child)
+        found += children_of(child) if forked else [child]
+    return found
+
+
+def command_of(pid: int) -> str:
+    """Return how a process was started; empty once it is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):

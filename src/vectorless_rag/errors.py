@@ -146,7 +146,8 @@ FAILURES: dict[Code, Kind] = {
         phase="calls",
         exit_status=4,
         meaning="A model call was refused because it could have overspent the budget.",
-        advice="Raise --budget-usd and run again.",
+        advice="Raise --budget-usd, or an owner's or a day's limit by `budget set`,"
+        " and run again.",
     ),
     Code.BUDGET_CONTENDED: Kind(
         phase="calls",

@@ -184,7 +184,8 @@ def _run(
     if end is None or end.lost:
         # What a lost child had begun counts at what it could cost.
         upstream.copy_to(Path(request.checkout))
-        end = run(request, start=start_directly)
+        lost = 0 if end is None else 1
+        end = run(replace(request, restarts=lost), start=start_directly)
     if end.timed_out:
         raise VectorlessRagError(Code.CHILD_TIMEOUT, f"{settings.child_timeout_s} s")
     return _answer(end)

@@ -220,6 +220,7 @@ def _gate(request: Request) -> FileGate:
 def _policy(request: Request) -> Policy:
     return Policy(
         attempt_id=request.attempt_id,
+        restarts=request.restarts,
         model=request.model,
         budgets=request.budgets,
         limits=request.limits,

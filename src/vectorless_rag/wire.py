@@ -131,6 +131,9 @@ class Request:
     batching: Batching | None = None
     """None: each call is a request of its own."""
 
+    restarts: int = 0
+    """How many children were lost at this attempt; their calls keep their names."""
+
     rehearse: bool = False
     """Ask no provider and charge nothing: say what a run would come to."""
 

@@ -19,7 +19,7 @@ from acceptance.test_corpus_runs import dear
 from acceptance.test_provider import KEY, TITLES, sensible
 from conftest import REPOSITORY
 from fault_server import Fault, FaultServer, serving
-from fleet import children_of
+from killing import documents_of
 from otlp_collector import collecting
 from pdfs import pdf
 from published import faults
@@ -177,7 +177,7 @@ def test_a_running_job_is_cancelled_with_its_child(home: Path) -> None:
         ) as process:  # fmt: skip
             until(lambda: bool(script.asked))
             until(lambda: states(home)["birch"] == "built")
-            (child,) = children_of(process.pid)
+            (child,) = documents_of(process.pid)
             run("jobs", "cancel", "--run", "night", home=home)
             until(lambda: states(home)["apple"] == "cancelled")
             wait_until_gone(child)
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_a_worker_at_once(home: Path) -> None:
         about = {"VECTORLESS_RAG_API_BASE": server.base}
         with worker(home, **about) as process:
             until(lambda: bool(script.asked))
-            (child,) = children_of(process.pid)
+            (child,) = documents_of(process.pid)
             process.send_signal(signal.SIGTERM)
             until(lambda: any(e["event"] == "worker_draining" for e in events(home)))
             process.send_signal(signal.SIGTERM)

@@ -38,6 +38,9 @@ class Planner:
         remote: Callable[[], RemoteProvider],
     ) -> None:
         self._policy = policy
+        self._calls = policy.attempt_id
+        if policy.restarts:
+            self._calls += f"-again{policy.restarts}"
         self._prices = prices
         self._offline = offline
         self._remote = remote
@@ -77,7 +80,7 @@ class Planner:
         price = self._price(model, by_batch=batching is not None)
         limits = self._policy.limits
         return Plan(
-            call_id=f"{self._policy.attempt_id}-{next(self._numbers)}",
+            call_id=f"{self._calls}-{next(self._numbers)}",
             attempt_id=self._policy.attempt_id,
             operation=what,
             model=model,

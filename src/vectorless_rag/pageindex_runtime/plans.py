@@ -105,6 +105,9 @@ class Policy:
     attempt_id: str
     """Owner of every ledger row; unique, since the rows' names start with it."""
 
+    restarts: int = 0
+    """Runs of the attempt that were lost before this one: it names its rows anew."""
+
     model: str
     """``provider/name``, asked where a call names no other."""
 
