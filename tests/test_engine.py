@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from strategies_ledger import Clock, attempt
 from strategies_tree import sample_recipe
 from vectorless_rag.engine import places, rescue, turns
 from vectorless_rag.engine.places import is_gone, worker_place
+from vectorless_rag.engine.port import Turn
 from vectorless_rag.engine.rescue import Rescue
 from vectorless_rag.engine.running import Running, Stop
 from vectorless_rag.engine.submission import address_of, path_of
@@ -62,6 +63,9 @@ class Scene:
     clock: Clock
     seconds: Seconds
 
+    at: set[str] = field(default_factory=set)
+    """Attempts whose turns are being carried out here."""
+
     def rescue(self, **me: Any) -> Rescue:
         row = worker("me", place=worker_place(), pid=os.getpid(), **me)
         self.board.enter(row)
@@ -70,6 +74,7 @@ class Scene:
             me=row,
             board=self.board,
             queue=self.queue,
+            is_at=self.at.__contains__,
             clock=self.seconds,
         )
 
@@ -130,6 +135,59 @@ def test_who_was_buried_and_began_a_job_after_that_is_found(scene: Scene) -> Non
     looking.look()
 
     assert JobState.QUEUED is there(scene.board).state
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [(False, (JobState.QUEUED, 1)), (True, (JobState.CANCELLED, 0))],
+    ids=["going-on", "cancelling"],
+)
+def test_what_this_worker_is_at_by_the_board_alone_is_let_go(
+    scene: Scene, *, asked: bool, expected: tuple[JobState, int]
+) -> None:
+    """
+    Nobody else would: it lives.
+
+    What it is at is left alone, and so is a turn that has not reached its job yet.
+    """
+    scene.begun("me")
+    if asked:
+        scene.board.cancel(RECIPE)
+    looking = scene.rescue()
+    with Ledger.open(scene.settings.effective_ledger_url) as ledger:
+        ledger.start_attempt(attempt("attempt-1"))
+        scene.at.add("attempt-1")
+        looking.look()
+        assert JobState.RUNNING is there(scene.board).state
+        scene.at.clear()
+        looking.look()
+        ended = ledger.attempt("attempt-1")
+
+    assert expected == (there(scene.board).state, there(scene.board).turn)
+    assert ended is not None
+    assert Outcome.FAILED is ended.outcome
+
+
+def test_who_picks_up_many_lost_turns_gives_signs_of_life(scene: Scene) -> None:
+    """A look ends after one heartbeat; the next ones pick up the rest."""
+    names = [Sha256(f"{number:064x}") for number in range(10)]
+    for name in names:
+        scene.board.add(job(name))
+    scene.clock.advance(60)
+    looking = scene.rescue()
+    enqueue = scene.queue.enqueue
+
+    def slowly(turn: Turn) -> None:
+        scene.seconds.now += scene.settings.heartbeat_s * 0.4
+        enqueue(turn)
+
+    scene.queue.enqueue = slowly  # type: ignore[method-assign]
+    after: list[int] = []
+    for _ in range(3):
+        looking.look()
+        after.append(len(scene.queue.turns))
+
+    assert [3, 6, 9] == after
 
 
 def test_a_killed_worker_of_this_machine_is_dead_at_once(scene: Scene) -> None:
@@ -406,18 +464,18 @@ def test_turns_are_counted_before_they_begin_a_job() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def carry_out() -> None:
-        with running.turn():
+        with running.turn("a"):
             inside.set()
             leave.wait(60)
 
     thread = threading.Thread(target=carry_out)
     thread.start()
     inside.wait(60)
-    assert (1, 0) == (running.turns, len(running))
+    assert (1, 0, True) == (running.turns, len(running), running.is_at("a"))
     leave.set()
     thread.join()
 
-    assert 0 == running.turns
+    assert (0, False) == (running.turns, running.is_at("a"))
 
 
 def test_a_place_tells_this_machine_from_others() -> None:

@@ -17,6 +17,7 @@ from strategies_tree import sample_recipe
 from vectorless_rag.engine import building, turns
 from vectorless_rag.engine import worker as working
 from vectorless_rag.engine.places import worker_place
+from vectorless_rag.engine.running import Stop
 from vectorless_rag.engine.versions import options_of, version_of
 from vectorless_rag.engine.worker import Worker
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
@@ -389,6 +390,29 @@ def test_a_worker_that_was_taken_for_dead_comes_back(
     thread.join()
 
     assert JobState.BUILT is there(site.board, submitted.recipe_hash).state
+
+
+def test_what_was_stopped_as_another_s_and_is_not_goes_on(
+    new_site: Callable[..., Site],
+) -> None:
+    """
+    A worker that gave no sign for too long stops its jobs and leaves them to others.
+
+    Where nobody took it for dead, they are its own to queue again.
+    """
+    site = new_site(heartbeat_s=1)
+    site.builds = [stalling]
+    submitted = site.submit()
+    thread = site.start()
+    site.until(lambda: len(site.worker.running) == 1)
+    site.worker.running.stop_all(Stop.LOST)
+    site.until(lambda: there(site.board, submitted.recipe_hash).ended_us is not None)
+    site.worker.stopping.set()
+    thread.join()
+    found = there(site.board, submitted.recipe_hash)
+
+    assert (JobState.BUILT, 1, 2) == (found.state, found.turn, found.tries)
+    assert "lost" == site.hands.said[f"{submitted.recipe_hash}:0"]
 
 
 def test_a_model_that_is_full_leaves_room_for_others(

@@ -80,14 +80,16 @@ class Builder:
 
     def work(self, turn_id: str) -> str:
         """Carry out a turn, and say in one word what came of it."""
+        # Before it is on the board: what stands there and is not here, nobody is at.
+        attempt = uuid.uuid4().hex
         try:
-            with self.running.turn():
-                return self._turn(*turns.read_turn(turn_id))
+            with self.running.turn(attempt):
+                return self._turn(*turns.read_turn(turn_id), attempt)
         except _EndingError:
             # The others find out what was left, and go on with it.
             return "left"
 
-    def _turn(self, recipe: Sha256, turn: int) -> str:
+    def _turn(self, recipe: Sha256, turn: int, attempt: str) -> str:
         if self.draining.is_set():
             # Handed out while this worker was told to end.
             return self._pass_on(recipe, turn, delay_s=0)
@@ -95,7 +97,7 @@ class Builder:
             recipe_hash=recipe,
             turn=turn,
             worker_id=self.worker_id,
-            attempt_id=uuid.uuid4().hex,
+            attempt_id=attempt,
             most_tries=self.settings.job_tries,
             most_of_model=self.settings.jobs_per_model,
         )
@@ -106,7 +108,7 @@ class Builder:
         if job is None or claimed is not Claimed.TAKEN:
             log.info("job_not_begun", recipe=recipe, turn=turn, why=claimed.value)
             return claimed.value
-        return self._build(job, wish.attempt_id)
+        return self._build(job, attempt)
 
     def _pass_on(self, recipe: Sha256, turn: int, *, delay_s: float) -> str:
         """Leave a job that was not begun to another turn."""

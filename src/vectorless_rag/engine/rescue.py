@@ -27,6 +27,7 @@ from vectorless_rag.ledger.job_types import Held, Job, JobRow, JobState, WorkerR
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings
+from vectorless_rag.units import Sha256
 
 log = events.logger()
 
@@ -45,6 +46,7 @@ class Rescue:
         me: The worker that looks.
         board: Where jobs are recorded.
         queue: Where jobs are queued.
+        is_at: Whether an attempt's turn is being carried out by this worker.
         clock: Seconds that only ever grow.
     """
 
@@ -52,12 +54,14 @@ class Rescue:
     me: WorkerRow
     board: Board
     queue: Queue
+    is_at: Callable[[str], bool]
     clock: Callable[[], float] = time.monotonic
     _beats: dict[str, tuple[int, float]] = field(default_factory=dict)
     _reached: str = ""
 
     def look(self) -> None:
-        """Bury the dead, and queue what they and others left."""
+        """Bury the dead, and queue what they, others and this worker left."""
+        self._let_go()
         alive: list[WorkerRow] = []
         for worker in self._workers():
             if worker.worker_id != self.me.worker_id and self._is_dead(worker):
@@ -91,14 +95,35 @@ class Rescue:
             turns.read_turn(name)[0] for name in self.queue.held_by(worker.worker_id)
         }
         left |= {h.recipe_hash for h in held}
-        for recipe in sorted(left):
-            job = self.board.job(recipe)
-            if job is not None and job.state is JobState.QUEUED:
-                turns.enqueue_next(self.board, self.queue, job)
+        self._queue(left)
         self.board.forget(worker.worker_id)
         self._beats.pop(worker.worker_id, None)
         if left or not worker.stopped:
             log.warning("worker_died", worker=worker.worker_id, jobs=len(left))
+
+    def _let_go(self) -> None:
+        """
+        Queue what this worker is at by the board, and is not.
+
+        Its database was away, so it stopped its jobs and left them to the others, who
+        were away as well or had buried it before it began them.
+        """
+        me = self.me.worker_id
+        left = [
+            h.attempt_id for h in self.board.held(me) if not self.is_at(h.attempt_id)
+        ]
+        if not left:
+            return
+        held = self.board.release(me, *left)
+        self._close_holds(held)
+        self._queue({h.recipe_hash for h in held})
+        log.warning("jobs_let_go", worker=me, jobs=len(held))
+
+    def _queue(self, recipes: set[Sha256]) -> None:
+        for recipe in sorted(recipes):
+            job = self.board.job(recipe)
+            if job is not None and job.state is JobState.QUEUED:
+                turns.enqueue_next(self.board, self.queue, job)
 
     def _close_holds(self, held: list[Held]) -> None:
         if not held:
@@ -116,10 +141,15 @@ class Rescue:
         self._reached = jobs[-1].recipe_hash if len(jobs) == _AT_ONCE else ""
         names = {turns.turn_id(job.recipe_hash, job.turn): job for job in jobs}
         lost = self.queue.lost(sorted(names), alive)
-        for name, job in names.items():
-            if name in lost:
-                log.warning("turn_lost", recipe=job.recipe_hash, turn=job.turn)
-                turns.enqueue_next(self.board, self.queue, job)
+        end = self.clock() + self.settings.heartbeat_s
+        for name in sorted(lost):
+            if self.clock() > end:
+                # To give a sign of life; the next look begins with what is left.
+                self._reached = ""
+                return
+            job = names[name]
+            log.warning("turn_lost", recipe=job.recipe_hash, turn=job.turn)
+            turns.enqueue_next(self.board, self.queue, job)
 
     def _renew(self, versions: set[str]) -> None:
         """Give jobs of older code, which no worker runs any more, a new recipe."""

@@ -66,7 +66,7 @@ class Running:
     _by_attempt: dict[str, Here] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _seen: float = 0
-    _turns: int = 0
+    _turns: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._seen = self.clock()
@@ -77,18 +77,22 @@ class Running:
     @property
     def turns(self) -> int:
         """Turns that are being carried out, those too that have not begun a job."""
-        return self._turns
+        return len(self._turns)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Count a turn while the block runs."""
+    def turn(self, attempt: str) -> Iterator[None]:
+        """Count a turn while the block runs; a job begun in it is of *attempt*."""
         with self._guard:
-            self._turns += 1
+            self._turns.add(attempt)
         try:
             yield
         finally:
             with self._guard:
-                self._turns -= 1
+                self._turns.remove(attempt)
+
+    def is_at(self, attempt: str) -> bool:
+        """Whether the turn of an attempt is being carried out."""
+        return attempt in self._turns
 
     @contextmanager
     def of(self, attempt: str, job: JobRow) -> Iterator[Here]:

@@ -96,7 +96,11 @@ class Worker:
             ending=self.hurry,
         )
         self.rescue = Rescue(
-            settings=self.settings, me=self.row, board=self.board, queue=self.queue
+            settings=self.settings,
+            me=self.row,
+            board=self.board,
+            queue=self.queue,
+            is_at=self.running.is_at,
         )
 
     @property

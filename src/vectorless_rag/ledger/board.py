@@ -201,10 +201,16 @@ class Board:
         """List all workers, those too that ended and left something."""
         return self._database.read(workers.every)
 
-    def release(self, worker_id: str) -> list[Held]:
-        """Queue what a dead worker was at; return what it was."""
+    def release(self, worker_id: str, *attempts: str) -> list[Held]:
+        """
+        Queue what a worker was at and nobody is at now; return what it was.
+
+        Args:
+            worker_id: Which worker.
+            *attempts: Only these; if none is named, all of them.
+        """
         now = self._clock()
-        return self._database.write(lambda t: jobs.release(t, worker_id, now))
+        return self._database.write(lambda t: jobs.release(t, worker_id, attempts, now))
 
     def stop(self, worker_id: str) -> None:
         """Record that a worker ended by itself."""

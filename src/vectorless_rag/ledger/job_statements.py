@@ -167,9 +167,7 @@ HOLDERS: Final = select(jobs.c.worker_id).where(jobs.c.state == _RUNNING).distin
 
 RELEASE_CANCELLED: Final = (
     update(jobs)
-    .where(
-        jobs.c.worker_id == _worker, jobs.c.state == _RUNNING, jobs.c.cancelling == 1
-    )
+    .where(*_HELD, jobs.c.cancelling == 1)
     .values(
         state=JobState.CANCELLED.value,
         worker_id=None,
@@ -181,9 +179,7 @@ RELEASE_CANCELLED: Final = (
 )
 
 RELEASE: Final = (
-    update(jobs)
-    .where(jobs.c.worker_id == _worker, jobs.c.state == _RUNNING)
-    .values(state=_QUEUED, worker_id=None, ready_us=_now)
+    update(jobs).where(*_HELD).values(state=_QUEUED, worker_id=None, ready_us=_now)
 )
 
 WAITING: Final = (

@@ -6,7 +6,7 @@ worker writes names its own attempt: one that was taken for dead, and whose job
 another has begun, changes nothing any more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from vectorless_rag.errors import Code, Failure
 from vectorless_rag.ledger import attempts
@@ -223,14 +223,19 @@ def holders(transaction: Transaction) -> set[str]:
     return {worker for (worker,) in transaction.rows(sql.HOLDERS)}
 
 
-def release(transaction: Transaction, worker: str, now: int) -> list[Held]:
-    """Queue what a dead worker was at, each in its turn; return what it was."""
-    left = held(transaction, worker)
+def release(
+    transaction: Transaction, worker: str, only: Collection[str], now: int
+) -> list[Held]:
+    """Queue what a worker was at, each in its turn; return what it was."""
+    left = [
+        one for one in held(transaction, worker) if not only or one.attempt_id in only
+    ]
     for one in left:
         attempts.end_if_running(transaction, one.attempt_id, Code.CHILD_KILLED, now)
-    # Nobody is left to obey.
-    transaction.count(sql.RELEASE_CANCELLED, worker=worker, now=now)
-    transaction.count(sql.RELEASE, worker=worker, now=now)
+        # Nobody is left to obey.
+        whose = {"recipe": one.recipe_hash, "attempt": one.attempt_id}
+        transaction.count(sql.RELEASE_CANCELLED, **whose, now=now)
+        transaction.count(sql.RELEASE, **whose, now=now)
     return left
 
 
