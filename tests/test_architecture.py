@@ -20,7 +20,7 @@ ORDER = [
     "upstream", "records", "recipe", "tree", "tree_matching", "tree_diff", "artifact",
     "store", "audit", "workspace", "prefork", "child_settings", "launch", "results",
     "running", "attempts", "pipeline", "funds", "plan", "pageindex_adapter", "corpus",
-    "inputs", "runs", "engine", "reporting", "cli",
+    "inputs", "runs", "engine", "reporting", "cli", "__main__",
 ]  # fmt: skip
 
 # The parent talks to the child through pipes, never through an import.

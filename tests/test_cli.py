@@ -173,6 +173,20 @@ def test_the_report_sums_up(
     assert "total" in capsys.readouterr().out
 
 
+def test_a_pipe_is_not_as_narrow_as_a_window(
+    ledger: Ledger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that goes on to another program is whole."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "x" * 200
+    ledger.start_attempt(attempt(name))
+    ledger.reserve(hold("call-2:1", attempt_id=name, amount=1000))
+    ledger.close()
+
+    assert 0 == cli.main(["ledger", "report", "--by", "attempt"])
+    assert name in capsys.readouterr().out
+
+
 def test_an_empty_report_is_an_empty_table(capsys: pytest.CaptureFixture[str]) -> None:
     """A fresh folder has spent nothing."""
     Path("data").mkdir()

@@ -118,7 +118,7 @@ def test_what_a_value_may_be_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ) == error.value.detail
 
 
-@pytest.mark.parametrize("name", ["BUDGET_US", "budget_usd_", "MAXPAGES"])
+@pytest.mark.parametrize("name", ["BUDGET_US", "budget_usd_", "MAXPAGES", "JOSB"])
 def test_a_misspelt_variable_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

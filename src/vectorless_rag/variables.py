@@ -21,7 +21,9 @@ def misspelt(prefix: str, fields: Iterable[str]) -> list[str]:
         rest = name.upper().removeprefix(prefix)
         if rest == name.upper() or rest in known:
             continue
-        meant = get_close_matches(rest, known, n=1, cutoff=_LIKE)
+        meant = get_close_matches(rest, known, n=1, cutoff=_LIKE) or [
+            name for name in known if sorted(name) == sorted(rest)
+        ]
         found += [f"{name}: unknown, {prefix}{other} is meant" for other in meant]
     return found
 

@@ -67,7 +67,8 @@ def _spelled(artifact: Artifact) -> dict[str, Json]:
 def _show(
     before: Artifact, after: Artifact, found: TreeDiff, *, only_changes: bool
 ) -> None:
-    table = Table(box=None, pad_edge=False, expand=True, show_header=True)
+    out = console()
+    table = Table(box=None, pad_edge=False, expand=out.is_terminal)
     table.add_column("", width=9)
     table.add_column(_head(before), ratio=1)
     table.add_column(_head(after), ratio=1)
@@ -76,7 +77,6 @@ def _show(
             table.add_row(
                 _changes(pair), _node(pair, pair.before), _node(pair, pair.after)
             )
-    out = console()
     out.print(table)
     counts = [f"{n} {change.value}" for change, n in found.counts.items() if n]
     out.print(", ".join([*counts, f"{found.unchanged} unchanged"]))

@@ -3,9 +3,12 @@
 import json
 import sys
 from collections.abc import Mapping
+from shutil import get_terminal_size
 
 from rich.console import Console
 from rich.text import Text
+
+_NO_WINDOW = 10_000
 
 MARKS = {
     "ok": ("ok  ", "green"),
@@ -16,8 +19,12 @@ MARKS = {
 
 
 def console() -> Console:
-    """Make a console on standard output that adds nothing of its own."""
-    return Console(highlight=False)
+    """Make a console on standard output that adds and cuts nothing."""
+    made = Console(highlight=False)
+    if not made.is_terminal:
+        # Nobody reads a pipe or a file through a window of 80 columns.
+        made.width = get_terminal_size((_NO_WINDOW, 25)).columns
+    return made
 
 
 def print_json(value: Mapping[str, object]) -> None:
