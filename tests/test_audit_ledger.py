@@ -242,7 +242,9 @@ def test_what_a_crash_leaves_is_a_note(settings: Settings, ledger: Ledger) -> No
     assert [] == verify_ledger(ledger)
 
 
-def test_an_overdue_hold_is_a_note(settings: Settings, ledger: Ledger) -> None:
+def test_an_overdue_hold_is_a_note(
+    settings: Settings, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A killed run leaves a hold open; reconciling closes it."""
     attempt = Attempt(
         attempt_id="killed",
@@ -266,7 +268,10 @@ def test_an_overdue_hold_is_a_note(settings: Settings, ledger: Ledger) -> None:
         note.verdict,
         note.what,
     )
-    assert 20 == cli.main(["ledger", "verify"])
+    assert 0 == cli.main(["ledger", "verify"])
+    err = capsys.readouterr().err
+    assert "note  hold left:1 is open past its lease; reconcile the ledger" in err
+    assert "every hold is closed" not in err
 
 
 def test_an_unreadable_run_record_is_undecided(

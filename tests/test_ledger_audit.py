@@ -28,6 +28,13 @@ def by_hand(url: str) -> Iterator[Connection]:
         engine.dispose()
 
 
+def end_without_closing(ledger: Ledger) -> None:
+    """As if its parent were killed between the end and what follows it."""
+    ledger._database.write(
+        lambda t: attempts.end(t, "attempt-1", Outcome.FAILED, Code.CHILD_KILLED, 9)
+    )
+
+
 @pytest.fixture
 def sound(ledger: Ledger) -> Ledger:
     """A settled, an open, a voided, a corrected and a replayed request."""
@@ -114,7 +121,8 @@ def test_sound_ledger_has_no_problems(sound: Ledger) -> None:
         ),
         pytest.param(
             "update attempts set state = 'built', ended_us = 1",
-            "hold call-2:1 is open, and attempt attempt-1 has ended",
+            "hold call-2:1 is open, and attempt attempt-1 has ended;"
+            " reconcile the ledger",
             id="left-open",
         ),
     ],
@@ -137,6 +145,22 @@ def test_a_hold_of_another_run_is_found(sound: Ledger, url: str) -> None:
         "hold call-1:1 counts towards no budget of the run of attempt attempt-1"
         == sound.strays()[0]
     )
+
+
+def test_what_an_ended_attempt_left_open_is_closed_by_reconciling(
+    sound: Ledger,
+) -> None:
+    """A full disk or a kill left it: no contradiction, and no lease to wait for."""
+    end_without_closing(sound)
+    found = sound.problems()
+    assert [] == found.wrong
+    assert [
+        "hold call-2:1 is open, and attempt attempt-1 has ended; reconcile the ledger"
+    ] == found.overdue
+    assert 1 == sound.reconcile().expired
+
+    assert [] == sound.check()
+    assert 0 == sound.reconcile().expired
 
 
 def test_corrections_are_listed(sound: Ledger, clock: Clock) -> None:
@@ -181,10 +205,7 @@ def test_steps_after_the_end_keep_the_seal(ledger: Ledger, clock: Clock) -> None
         ledger.reserve(hold(f"call-{number}:1", 500, lease_s=1))
     ledger.unknown("call-3:1", "cut off")
     clock.advance(1)
-    # As if the parent were killed between the end and what follows it.
-    ledger._database.write(
-        lambda t: attempts.end(t, "attempt-1", Outcome.FAILED, Code.CHILD_KILLED, 9)
-    )
+    end_without_closing(ledger)
     ledger.settle("call-1:1", NanoUsd(100), used())
     ledger.void("call-2:1", "not sent")
     clock.advance(10)

@@ -75,11 +75,13 @@ def verify(settings: Settings, *, as_json: bool) -> int:
     """Check the ledger, and that each artifact's run record agrees with its rows."""
     store = open_reader(settings)
     with _ledger(settings) as ledger:
-        problems = ledger.check() + ledger.strays()
+        found = ledger.problems()
+        problems = found.wrong + ledger.strays()
         artifacts = sound_artifacts(store)
         bills = verify_bills(store, ledger, artifacts)
         bills += verify_built(ledger, artifacts, own=settings.owns_ledger)
-    notes = [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
+    notes = found.overdue
+    notes += [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
     problems += [f"{b.file}: {b.what}" for b in bills if b.verdict is not Verdict.NOTE]
     if as_json:
         print_json({"problems": problems, "notes": notes})
@@ -88,7 +90,8 @@ def verify(settings: Settings, *, as_json: bool) -> int:
     for problem in problems:
         sys.stderr.write(f"FAIL  {printable(problem)}\n")
     if not problems:
-        sys.stderr.write("ok    every hold is closed or leased, and all sums agree\n")
+        closed = "" if found.overdue else "every hold is closed or leased, and "
+        sys.stderr.write(f"ok    {closed}all sums agree\n")
     return AUDIT_MISMATCH if problems else 0
 
 

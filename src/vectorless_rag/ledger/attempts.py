@@ -48,16 +48,20 @@ _BUILT: Final = (
     .order_by(attempts.c.attempt_id)
 )
 
+_HOLDS: Final = exists().where(
+    holds.c.attempt_id == attempts.c.attempt_id, holds.c.state == State.RESERVED.value
+)
+
 _IDLE: Final = (
     select(attempts.c.attempt_id)
-    .where(
-        attempts.c.state == RUNNING,
-        ~exists().where(
-            holds.c.attempt_id == attempts.c.attempt_id,
-            holds.c.state == State.RESERVED.value,
-        ),
-    )
+    .where(attempts.c.state == RUNNING, ~_HOLDS)
     .order_by(attempts.c.started_us, attempts.c.attempt_id)
+)
+
+_UNSETTLED: Final = (
+    select(attempts.c.attempt_id)
+    .where(attempts.c.state != RUNNING, _HOLDS)
+    .order_by(attempts.c.attempt_id)
 )
 
 
@@ -142,6 +146,11 @@ def built(transaction: Transaction) -> list[AttemptRow]:
 def idle(transaction: Transaction) -> tuple[str, ...]:
     """Name the attempts that have not ended and hold nothing."""
     return tuple(name for (name,) in transaction.rows(_IDLE))
+
+
+def unsettled(transaction: Transaction) -> tuple[str, ...]:
+    """Name the attempts that have ended and hold something."""
+    return tuple(name for (name,) in transaction.rows(_UNSETTLED))
 
 
 def _attempt(row: Row) -> AttemptRow:

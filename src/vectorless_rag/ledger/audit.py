@@ -45,7 +45,7 @@ class Problems:
     wrong: list[str]
 
     overdue: list[str]
-    """Holds that a crash left open; reconciling the ledger closes them."""
+    """Holds that a crash or a full disk left open; reconciling closes them."""
 
 
 _MOST_SHOWN: Final = 100
@@ -236,10 +236,6 @@ def problems(transaction: Transaction, now: int) -> Problems:
             for name, state in transaction.rows(_UNSOUND)
         ),
         (
-            f"hold {name} is open, and attempt {attempt} has ended"
-            for name, attempt in transaction.rows(_LEFT_OPEN)
-        ),
-        (
             f"hold {name} counts towards no budget"
             for (name,) in transaction.rows(_UNBUDGETED)
         ),
@@ -254,9 +250,13 @@ def problems(transaction: Transaction, now: int) -> Problems:
         f"hold {name} is open past its lease; reconcile the ledger"
         for (name,) in transaction.rows(_OVERDUE, now=now)
     )
+    left = (
+        f"hold {name} is open, and attempt {attempt} has ended; reconcile the ledger"
+        for name, attempt in transaction.rows(_LEFT_OPEN)
+    )
     return Problems(
         wrong=[line for kind in kinds for line in _shortened(kind)],
-        overdue=_shortened(overdue),
+        overdue=_shortened(overdue) + _shortened(left),
     )
 
 

@@ -153,7 +153,10 @@ class Ledger(Holding):
 
     def reconcile(self, late: Iterable[LateUsage] = ()) -> Reconciled:
         """
-        Expire overdue holds and post corrections for usage that turned up late.
+        Expire what nobody will close, and post corrections for usage that came late.
+
+        Holds are expired whose lease ran out, and whose attempt has ended: its database
+        was away, or its disk was full, when they were to be closed.
 
         Args:
             late: By hold or by response, each at its real price.
@@ -161,7 +164,9 @@ class Ledger(Holding):
         Returns:
             What was done, and what a person has to look at.
         """
-        expired, corrected, unmatched = self.expire(), 0, []
+        ended = self._database.read(attempts.unsettled)
+        expired = self.expire() + sum(map(self.expire, ended))
+        corrected, unmatched = 0, []
         for item in late:
             done = self._correct_late(item)
             corrected += done is Closed.CORRECTED
