@@ -34,7 +34,6 @@ from vectorless_rag.units import NanoUsd
 from vectorless_rag.wire import Answer
 
 MODEL = "openai/gpt-4o-mini"
-RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 TODAY = date(2026, 11, 30)
 
 LONG = "\n".join(["a page of words that is long"] * 33)
@@ -162,7 +161,7 @@ def test_an_interrupt_ends_every_rehearsal(tmp_path: Path, sample: Path) -> None
     for number in range(50):
         (tmp_path / f"{number}.pdf").write_bytes(sample.read_bytes() + b"%d" % number)
     program = subprocess.Popen(
-        [sys.executable, "-c", RUN, "plan", str(tmp_path), "--jobs", "2"],
+        [sys.executable, "-m", "vectorless_rag", "plan", str(tmp_path), "--jobs", "2"],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

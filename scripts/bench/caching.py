@@ -7,9 +7,6 @@ starts of prompts (`tests/prefix_cache.py`). Tokens and dollars are what the led
 says of them.
 """
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "tests")]
+
+from scripts.bench.program import said  # noqa: E402
 
 from prefix_cache import PrefixCache  # noqa: E402
 from simulated_provider import FAULTLESS, simulating  # noqa: E402
 
 MODEL = "openai/gpt-4o-mini"
-RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 
 RULES = ((1024, 128), (16, 16))
 """Least tokens that are kept, and in what steps: OpenAI's, and vLLM's."""
@@ -89,28 +87,8 @@ def _ingested(
         place = ["--data-dir", str(Path(home) / "data"), "--json"]
         given = ["--model", MODEL, "--api-base", server.base, "--quiet"]
         given += ["--mode", "standard", "--budget-usd", "100"]
-        environment = {"VECTORLESS_RAG_CONCURRENCY": str(concurrency)}
-        (result,) = _said(["ingest", str(path), *given, *place], home, environment)
+        more = {"VECTORLESS_RAG_CONCURRENCY": str(concurrency)}
+        (result,) = said(["ingest", str(path), *given, *place], Path(home), more)
         if result["failure"]:
             return None
-        return _said(["ledger", "report", "--by", "operation", *place], home, {})
-
-
-def _said(arguments: list[str], home: str, more: dict[str, str]) -> list[Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT / "src"),
-            "HOME": home,
-            "OPENAI_API_KEY": "of-a-simulated-provider",
-            **more,
-        },
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if not done.stdout:
-        raise SystemExit(done.stderr)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+        return said(["ledger", "report", "--by", "operation", *place], Path(home))

@@ -33,7 +33,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "tests")]
+
+from scripts.bench.program import command, environment  # noqa: E402
 
 from pdfs import pdf  # noqa: E402
 from simulated_provider import Manner, simulating  # noqa: E402
@@ -54,7 +56,6 @@ from vectorless_rag.source import pdfium_identity, read_pages  # noqa: E402
 from vectorless_rag.wire import Found, Request  # noqa: E402
 
 MODEL = "openai/gpt-4o-mini"
-RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 
 LINEAR = 1.15
 """Highest power that counts as linear: times on a shared machine are not exact."""
@@ -91,18 +92,11 @@ def jobs(args: argparse.Namespace, home: Path) -> None:
 
 
 def _start(argv: list[str], home: Path, base: str = "") -> "subprocess.Popen[bytes]":
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT / "src"),
-        "HOME": str(home),
-        "OPENAI_API_KEY": "of-a-simulated-provider",
-    }
-    if base:
-        # Where a worker may send keys is its own to say.
-        environment["VECTORLESS_RAG_API_BASE"] = base
+    # Where a worker may send keys is its own to say.
+    more = {"VECTORLESS_RAG_API_BASE": base} if base else {}
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *argv],
-        env=environment,
+        command(argv),
+        env=environment(home, more),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

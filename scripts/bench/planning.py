@@ -12,25 +12,22 @@ exceeded. The exit status is 1 if one was, or fewer than nine of ten were within
 """
 
 import argparse
-import json
 import math
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "tests")]
+
+from scripts.bench.program import said  # noqa: E402
 
 from simulated_provider import Manner, Simulated, simulating  # noqa: E402
 
 MODEL = "openai/gpt-4o-mini"
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
-RUN = "import sys; from vectorless_rag.cli import entrypoint; sys.exit(entrypoint())"
 NINE_OF_TEN = 0.9
 FACTOR = 2.0
 
@@ -75,10 +72,12 @@ def measured(
         common = ["--model", MODEL, "--mode", mode, "--api-base", server.base]
         common += ["--budget-usd", "100", "--json", "--data-dir", str(home / mode)]
         for path in sorted(folder.rglob("*.pdf")):
-            (plan,) = _said(["plan", str(path), *common])[0]["documents"]
+            (plan,) = said(["plan", str(path), *common], home)[0]["documents"]
             if plan["refused"]:
                 continue
-            (result,) = _said(["ingest", str(path), *common, "--quiet", "--no-replay"])
+            (result,) = said(
+                ["ingest", str(path), *common, "--quiet", "--no-replay"], home
+            )
             if result["failure"]:
                 sys.stderr.write(f"{path.name}: {result['failure']['code']}\n")
                 continue
@@ -94,24 +93,6 @@ def measured(
                 worst_calls=plan["worst"]["calls"],
                 worst_usd=float(plan["worst"]["cost_usd"]),
             )
-
-
-def _said(arguments: list[str]) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT / "src"),
-            "HOME": str(Path(arguments[-1]).parent),
-            "OPENAI_API_KEY": "of-a-simulated-provider",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if not done.stdout:
-        raise SystemExit(done.stderr)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def table(rows: list[Row]) -> str:
