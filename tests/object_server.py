@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from vectorless_rag.store import Access, Bucket
+from vectorless_rag.store.bucket import Access, Bucket
 
 SECRET = "CANARY-of-the-bucket"  # noqa: S105
 VARIABLES = {

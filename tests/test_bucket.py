@@ -29,15 +29,11 @@ from vectorless_rag import cli
 from vectorless_rag.audit import Verdict, verify_store
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.store import (
-    Bucket,
-    Outcome,
-    Store,
-    try_bucket,
-    unreached,
-)
+from vectorless_rag.store import Outcome, Store
 from vectorless_rag.store.blobs import blob_name
-from vectorless_rag.store.bucket import parse
+from vectorless_rag.store.bucket import Bucket, parse
+from vectorless_rag.store.bucket_promises import try_bucket
+from vectorless_rag.store.garbage import unreached
 
 pytestmark = pytest.mark.loopback
 

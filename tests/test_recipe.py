@@ -13,6 +13,7 @@ from strategies_tree import patient, recipes, sample_recipe
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.recipe import (
     RESULT_SETTINGS,
+    Asked,
     Configuration,
     Recipe,
     configuration_of,
@@ -86,7 +87,7 @@ INDIFFERENT: dict[str, Any] = {
 
 def configured(**settings: Any) -> Configuration:
     return configuration_of(
-        Settings(**({"model": "openai/a-model"} | settings)),
+        Asked.of(Settings(**({"model": "openai/a-model"} | settings))),
         pageindex_version="0.4.7+vr1",
         patch_sha256=Sha256("b" * 64),
         tree_sha256=Sha256("d" * 64),

@@ -27,7 +27,7 @@ from vectorless_rag.reporting import Trees, Written, documents, make_report
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import displayable
 from vectorless_rag.store import Store, Stored
-from vectorless_rag.upstream.series import read_names
+from vectorless_rag.upstream.listing import read_names
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from audited import ingested
 from strategies_tree import sample_recipe
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.settings import Settings
-from vectorless_rag.store import Store, Stored, unreached
+from vectorless_rag.store import Store, Stored
+from vectorless_rag.store.garbage import unreached
 
 pytest_plugins = ["audited_folder"]
 

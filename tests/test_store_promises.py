@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from vectorless_rag.errors import VectorlessRagError
-from vectorless_rag.store import promises, try_promises
+from vectorless_rag.store import promises
+from vectorless_rag.store.promises import try_promises
 
 
 @pytest.fixture(autouse=True)

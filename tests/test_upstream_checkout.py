@@ -20,7 +20,8 @@ from toy_upstream import (
 )
 from vectorless_rag.canon import canonical
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.upstream import build, differences, read_record, verify
+from vectorless_rag.upstream import differences, read_record, verify
+from vectorless_rag.upstream.checkout import build
 from vectorless_rag.upstream.fetch import FileSource
 from vectorless_rag.upstream.lock import read_lock
 from vectorless_rag.upstream.pin import read_pin

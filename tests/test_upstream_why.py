@@ -8,11 +8,12 @@ import pytest
 
 from conftest import REPOSITORY
 from toy_upstream import copy_series
-from vectorless_rag import cli, upstream
+from vectorless_rag import cli
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.upstream import git
+from vectorless_rag.upstream.checkout import build
 from vectorless_rag.upstream.series import Series, read_series
-from vectorless_rag.upstream.why import Cell, trace
+from vectorless_rag.upstream.why import Cell, trace, why
 from vectorless_rag.upstream.workflow import open_shell
 
 
@@ -144,7 +145,7 @@ def test_a_place_that_is_none_is_refused(
 @pytest.fixture
 def toy(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copy_series(tmp_path / "root", tmp_path_factory.getbasetemp())
-    upstream.build(root, root / "build" / "toy")
+    build(root, root / "build" / "toy")
     return root
 
 
@@ -154,12 +155,12 @@ def test_an_altered_build_is_refused(toy: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
 
     with pytest.raises(VectorlessRagError, match="was changed"):
-        upstream.why(toy, toy / "build" / "toy", "toy/core.py", 1)
+        why(toy, toy / "build" / "toy", "toy/core.py", 1)
 
 
 def test_a_file_that_is_no_python_has_no_place() -> None:
     """A licence, for example."""
-    found = upstream.why(REPOSITORY, FILE.parents[1], "LICENSE", 1)
+    found = why(REPOSITORY, FILE.parents[1], "LICENSE", 1)
 
     assert (None, None, ()) == (found.place, found.patch, found.around)
 

@@ -22,12 +22,6 @@ from vectorless_rag.results import Spend
 from vectorless_rag.settings import Settings
 
 
-def new_run_id() -> str:
-    """Make the name of a run: when it started, and something unique."""
-    now = datetime.now(UTC)
-    return f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:12]}"
-
-
 @dataclass(kw_only=True)
 class AccountedAttempt:
     """

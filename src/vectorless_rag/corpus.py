@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Protocol
 
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.pageindex_adapter import PageIndexAdapter
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.wire import Progress
 
@@ -27,6 +26,21 @@ ENDS_RUN = frozenset({
 })  # fmt: skip
 
 _LOOK_S = 0.2
+
+
+class Ingester(Protocol):
+    """Brings a document to its artifact; any number of threads may ask it."""
+
+    def ingest(
+        self,
+        path: Path,
+        *,
+        rebuild: bool,
+        on_progress: Callable[[Progress], None],
+        check: Callable[[], None],
+    ) -> IngestResult:
+        """As `PageIndexAdapter.ingest`."""
+        ...
 
 
 class Watcher(Protocol):
@@ -60,7 +74,7 @@ class Corpus:
         rebuild: Build again where an artifact is there.
     """
 
-    adapter: PageIndexAdapter
+    adapter: Ingester
     jobs: int
     rebuild: bool
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.settings import OFFLINE_PREFIX
+from vectorless_rag.units import OFFLINE_PREFIX
 
 # What each provider's client reads. Anything else stays with the parent.
 _PROVIDER_VARIABLES = {
@@ -102,6 +102,13 @@ def cache_folder() -> Path:
     """Return the folder for what can be made again."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "vectorless-rag"
+
+
+def wants_drawing() -> bool:
+    """Whether standard error may be drawn on: a terminal, or said to be one."""
+    # Rich's own variables; what they say, it finds out.
+    said = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+    return sys.stderr.isatty() or any(name in os.environ for name in said)
 
 
 def search_path() -> str:

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from vectorless_rag.attempts import new_run_id
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.pipeline import Order, ingest
 from vectorless_rag.prefork import ForkServers
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.running import RunningCode, running_code
+from vectorless_rag.runs import new_run_id
 from vectorless_rag.settings import Settings
 from vectorless_rag.wire import Progress
 

@@ -15,11 +15,11 @@ from vectorless_rag.launch import Upstream, run_document
 from vectorless_rag.prefork import ForkServers
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.results import IngestResult, Status
+from vectorless_rag.reuse import done, recipe_of, reuse
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import Source, check_unchanged, copy, identify
 from vectorless_rag.store import Store, Stored, open_store
-from vectorless_rag.tree import count, walk
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Progress, Request
 from vectorless_rag.workspace import working_folder
@@ -80,13 +80,12 @@ def ingest(
             path, max_bytes=settings.max_source_bytes, roots=settings.source_roots
         )
         _check_ordered(source, order)
-        recipe = Recipe(configuration=code.configuration, document_sha256=source.sha256)
+        recipe = recipe_of(source, code)
         result = replace(result, recipe_hash=recipe.recipe_hash)
         store = open_store(settings)
         with _unless_stored(store, recipe, rebuild=rebuild, check=check) as reused:
             if reused is not None:
-                store.activate(reused)
-                return _done(result, store, reused, Status.REUSED)
+                return reuse(result, store, reused)
             attempt = _attempt(settings, recipe, run_id, order)
             job = _Job(
                 source=source,
@@ -98,7 +97,7 @@ def ingest(
             )
             built = _build(job, attempt, rebuild=rebuild, on_progress=on_progress)
         result = replace(result, spend=attempt.spend)
-        return _done(result, store, built, Status.BUILT)
+        return done(result, store, built, Status.BUILT)
     except VectorlessRagError as error:
         log.info("ingest_failed", code=error.code, recipe=result.recipe_hash)
         spend = attempt.spend if attempt is not None else result.spend
@@ -235,19 +234,4 @@ def _request(
         sandbox=settings.sandbox.value,
         closed_dir=str(settings.data_dir.absolute()),
         batching=batching_of(settings),
-    )
-
-
-def _done(
-    result: IngestResult, store: Store, stored: Stored, status: Status
-) -> IngestResult:
-    artifact = store.read(stored)
-    return replace(
-        result,
-        status=status,
-        artifact_id=stored.artifact_id,
-        artifact_path=stored.folder,
-        pages=artifact.page_count,
-        nodes=count(artifact.tree),
-        degraded=sum(bool(node.degraded) for _, node in walk(artifact.tree)),
     )

@@ -19,11 +19,9 @@ from typing import Any
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.rates import DIGITS, FREE, Price, Rate
+from vectorless_rag.units import OFFLINE_PREFIX
 
 __all__ = ["FREE", "OFFLINE_PREFIX", "Price", "Prices", "Rate", "parse_overrides"]
-
-OFFLINE_PREFIX = "offline/"
-"""Models that answer inside the process, at no cost."""
 
 SETTING = "VECTORLESS_RAG_PRICES"
 

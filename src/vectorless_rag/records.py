@@ -1,14 +1,12 @@
 """Texts and records as files hold them: written one way, read back strictly."""
 
+import json
 import re
-from collections.abc import Callable
-from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-
-from vectorless_rag.canon import Json, canonical
+from vectorless_rag.canon import canonical
 from vectorless_rag.errors import Code, VectorlessRagError
+from vectorless_rag.strict import MisfitError, Spelled, plain, structure
 from vectorless_rag.units import Sha256
 
 T = TypeVar("T")
@@ -21,11 +19,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
-Digest = Annotated[Sha256, Field(pattern=r"^[0-9a-f]{64}$")]
+Digest = Annotated[Sha256, Spelled("[0-9a-f]{64}")]
 """A `Sha256` whose spelling is checked when a record is read."""
-
-STRICT = ConfigDict(extra="forbid", strict=True)
-"""For a dataclass that is read back: its fields, their types, and nothing else."""
 
 
 def storable(text: str) -> str:
@@ -47,8 +42,7 @@ def one_line(text: str) -> str:
 
 def encode(record: object) -> bytes:
     """Spell a dataclass canonically, field by field."""
-    plain: Json = _adapter(type(record)).dump_python(record, mode="json")
-    return canonical(plain)
+    return canonical(plain(record))
 
 
 def decode(kind: type[T], data: bytes, where: str) -> T:
@@ -56,7 +50,7 @@ def decode(kind: type[T], data: bytes, where: str) -> T:
     Read back what `encode` wrote.
 
     Args:
-        kind: A dataclass whose ``__pydantic_config__`` is `STRICT`.
+        kind: A dataclass; what it may hold says `vectorless_rag.strict`.
         data: JSON in its canonical form.
         where: What the bytes are, for the message.
 
@@ -65,10 +59,11 @@ def decode(kind: type[T], data: bytes, where: str) -> T:
             what it holds.
     """
     try:
-        record: T = _adapter(kind).validate_json(data)
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)[0]
-        raise corrupt(f"{where}: {_field(found['loc'])}") from None
+        record = structure(kind, json.loads(data))
+    except MisfitError as error:
+        raise corrupt(f"{where}: {_field(error.place)}") from None
+    except (ValueError, RecursionError):
+        raise corrupt(f"{where}: no JSON") from None
     # One spelling: otherwise two files could say the same under two digests.
     if not _is_spelled(record, data):
         raise corrupt(f"{where}: not in canonical form")
@@ -80,19 +75,15 @@ def corrupt(what: str) -> VectorlessRagError:
     return VectorlessRagError(Code.STORE_CORRUPT, what)
 
 
-def _field(loc: tuple[int | str, ...]) -> str:
+def _field(place: tuple[int | str, ...]) -> str:
     # A name that is not like one of ours may be what a text turned into.
-    parts = [str(part) for part in loc]
-    plain = [part if _NAME.fullmatch(part) else "?" for part in parts]
-    return ".".join(plain) or "no JSON"
+    parts = [str(part) for part in place]
+    shown = [part if _NAME.fullmatch(part) else "?" for part in parts]
+    return ".".join(shown) or "its shape"
 
 
 def _is_spelled(record: object, data: bytes) -> bool:
     try:
         return encode(record) == data
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
-
-
-# Building one takes milliseconds.
-_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)

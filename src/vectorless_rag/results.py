@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Code, Failure
-from vectorless_rag.ledger.types import Usage
 from vectorless_rag.source import storable
 from vectorless_rag.units import NanoUsd, Sha256, usd
+
+if TYPE_CHECKING:
+    from vectorless_rag.ledger.types import Usage
 
 
 class Status(StrEnum):
@@ -35,7 +37,7 @@ class Spend:
     cost: NanoUsd = NanoUsd(0)  # noqa: RUF009  (an int to Python)
 
     @classmethod
-    def of(cls, usage: Usage) -> Self:
+    def of(cls, usage: "Usage") -> Self:
         """Take the sums of an attempt's ledger rows."""
         return cls(
             calls=usage.calls,

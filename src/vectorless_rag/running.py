@@ -4,16 +4,19 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import vectorless_rag
 from vectorless_rag import upstream
 from vectorless_rag.artifact import Patch, Provenance
 from vectorless_rag.environment import cache_folder
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.recipe import Configuration, configuration_of
-from vectorless_rag.settings import Settings
+from vectorless_rag.recipe import Asked, Configuration, configuration_of
 from vectorless_rag.source import pdfium_identity, pypdf_identity
 from vectorless_rag.upstream import BuildRecord, BuiltPatch
+
+if TYPE_CHECKING:
+    from vectorless_rag.settings import Settings
 
 _LIBRARIES = ("litellm", "pypdf", "pypdfium2", "tiktoken")
 
@@ -28,7 +31,7 @@ class RunningCode:
     record: BuildRecord
     configuration: Configuration
 
-    def check_unchanged(self, settings: Settings) -> None:
+    def check_unchanged(self, settings: "Settings") -> None:
         """
         Compare every file of the build and the runtime with what they were.
 
@@ -76,7 +79,7 @@ class RunningCode:
         )
 
 
-def build_folder(settings: Settings) -> Path:
+def build_folder(settings: "Settings") -> Path:
     """Return where the patched upstream is built."""
     if settings.build_dir is not None:
         return settings.build_dir.absolute()
@@ -86,19 +89,27 @@ def build_folder(settings: Settings) -> Path:
     return root / "build" / "pageindex" if beside else cache_folder() / "pageindex"
 
 
-def running_code(settings: Settings) -> RunningCode:
+def running_code(settings: "Settings") -> RunningCode:
+    """Digest the code that would run now, see `code_in`."""
+    return code_in(build_folder(settings), Asked.of(settings))
+
+
+def code_in(folder: Path, asked: Asked) -> RunningCode:
     """
     Digest the code that would run now.
+
+    Args:
+        folder: The build.
+        asked: What the settings ask of it.
 
     Raises:
         VectorlessRagError: ``upstream_unavailable``: nothing is built;
             ``upstream_tampered``: a file differs from the build's record;
             ``upstream_drift``: the build is of another pin or series.
     """
-    folder = build_folder(settings)
     record = upstream.verify(upstream.resources_root(), folder)
     configuration = configuration_of(
-        settings,
+        asked,
         pageindex_version=record.pageindex_version,
         patch_sha256=record.patch_sha256,
         tree_sha256=record.tree_sha256,

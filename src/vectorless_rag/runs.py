@@ -86,6 +86,11 @@ def _dollars(amount: NanoUsd | None) -> str | None:
     return None if amount is None else f"{usd(amount):f}"
 
 
+def new_run_id() -> str:
+    """Make the name of a run: when it started, and something unique."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.urandom(6).hex()}"
+
+
 class RunFolder:
     """
     The records of one run; a run that goes on adds to them.

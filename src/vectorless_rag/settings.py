@@ -13,11 +13,8 @@ from pydantic_settings import NoDecode
 from vectorless_rag.batch_settings import BatchSettings
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.store_settings import PREFIX
-from vectorless_rag.units import NanoUsd, nano_usd
+from vectorless_rag.units import OFFLINE_PREFIX, NanoUsd, nano_usd
 from vectorless_rag.variables import misspelt, said
-
-OFFLINE_PREFIX = "offline/"
-"""Models that answer in the process, without a key and without a network."""
 
 
 class Mode(StrEnum):

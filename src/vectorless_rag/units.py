@@ -14,6 +14,9 @@ PageNo = NewType("PageNo", int)
 
 NANO_PER_USD = 1_000_000_000
 
+OFFLINE_PREFIX = "offline/"
+"""Models that answer in the process, without a key and without a network."""
+
 
 def nano_usd(dollars: Decimal) -> NanoUsd:
     """Turn *dollars* into whole nano-dollars, rounded up: never undercharged."""

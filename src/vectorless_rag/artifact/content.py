@@ -4,15 +4,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, ClassVar, Literal
-
-from pydantic import ConfigDict
+from typing import Any, Literal
 
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.recipe import Recipe
 from vectorless_rag.records import (
-    STRICT,
     Digest,
     corrupt,
     decode,
@@ -185,8 +182,6 @@ def read_artifact(data: bytes) -> Artifact:
 
 @dataclass(frozen=True, kw_only=True)
 class _DocumentShape:
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     sha256: Digest
     bytes: int
     page_count: int
@@ -195,8 +190,6 @@ class _DocumentShape:
 
 @dataclass(frozen=True, kw_only=True)
 class _RecipeShape:
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     recipe_hash: Digest
     configuration_hash: Digest
     inputs: Recipe
@@ -204,16 +197,12 @@ class _RecipeShape:
 
 @dataclass(frozen=True, kw_only=True)
 class _PageShape:
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     page: int
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class _DegradedShape:
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     nodes: int
     codes: dict[str, int]
     pages_without_text: int
@@ -222,8 +211,6 @@ class _DegradedShape:
 @dataclass(frozen=True, kw_only=True)
 class _Shape:
     """The layout of the file."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     schema_version: Literal[2]
     document: _DocumentShape

@@ -10,14 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
-
-from pydantic import ConfigDict
+from typing import Any
 
 from vectorless_rag.canon import Json, canonical, sha256
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.recipe import SCHEMA_VERSION, Recipe
-from vectorless_rag.records import STRICT, Digest, corrupt, decode
+from vectorless_rag.records import Digest, corrupt, decode
 from vectorless_rag.units import Sha256
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -33,8 +31,6 @@ _NUMBERED = re.compile(r"(\d{4})-")
 @dataclass(frozen=True, kw_only=True)
 class Patch:
     """One patch of the series, as it was applied."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     name: str
     """File name: ``0010-accounted-model-calls.patch``."""
@@ -61,8 +57,6 @@ class Patch:
 class Provenance:
     """The code that ran, beyond the digests that are in the recipe."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     version: str
     """Of this package."""
 
@@ -85,8 +79,6 @@ class Provenance:
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """Ties an artifact and its bill to what made them."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     artifact_id: Digest
     run_sha256: Digest

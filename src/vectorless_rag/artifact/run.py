@@ -4,21 +4,20 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, Literal, Self
-
-from pydantic import ConfigDict, Field
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from vectorless_rag.errors import Failure
-from vectorless_rag.ledger.types import HoldRow
-from vectorless_rag.records import STRICT, Digest, decode, encode
+from vectorless_rag.records import Digest, decode, encode
+from vectorless_rag.strict import AtLeast, Spelled
 from vectorless_rag.units import NanoUsd, usd
 
-Moment = Annotated[
-    str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z$")
-]
+if TYPE_CHECKING:
+    from vectorless_rag.ledger.types import HoldRow
+
+Moment = Annotated[str, Spelled(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")]
 """A point in time in UTC: ``2026-11-30T09:00:00.000Z``."""
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, AtLeast(0)]
 
 
 def timestamp(moment: datetime) -> str:
@@ -36,15 +35,13 @@ def timestamp(moment: datetime) -> str:
 class OperationUsage:
     """What one kind of model call cost in a run."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     calls: Count
     prompt_tokens: Count
     completion_tokens: Count
-    cost_nano_usd: Annotated[NanoUsd, Field(ge=0)]
+    cost_nano_usd: Annotated[NanoUsd, AtLeast(0)]
 
     @classmethod
-    def of_rows(cls, rows: Sequence[HoldRow]) -> Self:
+    def of_rows(cls, rows: Sequence["HoldRow"]) -> Self:
         """Sum up ledger rows; a request whose usage is unknown counts no tokens."""
         known = [row.usage for row in rows if row.usage is not None]
         return cls(
@@ -59,14 +56,12 @@ class OperationUsage:
 class RunUsage:
     """What a run cost, as its ledger rows sum up."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     calls: Count
     """Provider requests, each retry counted."""
 
     prompt_tokens: Count
     completion_tokens: Count
-    cost_nano_usd: Annotated[NanoUsd, Field(ge=0)]
+    cost_nano_usd: Annotated[NanoUsd, AtLeast(0)]
 
     cost_usd: str
     """The same amount in dollars, an exact decimal."""
@@ -103,7 +98,7 @@ class RunUsage:
         )
 
     @classmethod
-    def of_rows(cls, rows: Sequence[HoldRow]) -> Self:
+    def of_rows(cls, rows: Sequence["HoldRow"]) -> Self:
         """Sum up an attempt's ledger rows; a replayed request is a row, no call."""
         sent: defaultdict[str, list[HoldRow]] = defaultdict(list)
         for row in rows:
@@ -126,8 +121,6 @@ class RunUsage:
 @dataclass(frozen=True, kw_only=True)
 class FailureRecord:
     """Something that went wrong on the way to the artifact."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     code: str
     phase: str
@@ -153,8 +146,6 @@ class RunRecord:
     Time, cost and owner stand here, so that they are in no key and not in the
     artifact.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     attempt_id: str
     """Owner of the ledger rows that sum up to `usage`."""

@@ -19,7 +19,8 @@ from vectorless_rag.audit import (
     verify_built,
 )
 from vectorless_rag.canon import Json
-from vectorless_rag.cli.printing import console, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.book import Ledger
 from vectorless_rag.ledger.types import (

@@ -197,7 +197,7 @@ def ingest(
         quiet=quiet,
         run_id=run_name(run),
     )
-    return ingesting.ingest(paths, settings, wanted)
+    return ingesting.exit_status(ingesting.ingest(paths, settings, wanted))
 
 
 @_app.command()

@@ -5,12 +5,15 @@ import sys
 from pathlib import Path
 
 from vectorless_rag import upstream
-from vectorless_rag.cli.printing import console, labelled, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console, labelled
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.running import build_folder
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
-from vectorless_rag.upstream import moving
+from vectorless_rag.upstream import checkout, moving
+from vectorless_rag.upstream import fetch as fetching
+from vectorless_rag.upstream import why as explaining
 from vectorless_rag.upstream.mailbox import Patch
 
 _PLACE = re.compile(r"(.+):([1-9][0-9]{0,8})", re.DOTALL)
@@ -18,7 +21,7 @@ _PLACE = re.compile(r"(.+):([1-9][0-9]{0,8})", re.DOTALL)
 
 def fetch() -> int:
     """Leave the verified release in ``vendor/``."""
-    path = upstream.fetch(upstream.resources_root())
+    path = fetching.fetch(upstream.resources_root())
     sys.stdout.write(f"fetched {path}\n")
     return 0
 
@@ -26,7 +29,7 @@ def fetch() -> int:
 def build(settings: Settings, dest: Path | None) -> int:
     """Build the patched release, unless an intact build is there."""
     folder = dest or build_folder(settings)
-    record = upstream.build(upstream.resources_root(), folder)
+    record = checkout.build(upstream.resources_root(), folder)
     _print(record, folder)
     return 0
 
@@ -60,7 +63,7 @@ def why(place: str, settings: Settings, *, as_json: bool) -> int:
     if match is None:
         raise VectorlessRagError(Code.SETTINGS_INVALID, "a place is FILE:LINE")
     root, folder = upstream.resources_root(), build_folder(settings)
-    reason = upstream.why(root, folder, match[1], int(match[2]))
+    reason = explaining.why(root, folder, match[1], int(match[2]))
     if as_json:
         print_json(reason.to_json())
     else:
@@ -68,7 +71,7 @@ def why(place: str, settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def _show(reason: upstream.Reason) -> None:
+def _show(reason: explaining.Reason) -> None:
     out = console()
     line = printable(reason.text.strip()) or "(blank)"
     out.print(labelled(f"{reason.file}:{reason.line}", f"  {line}"), soft_wrap=True)
@@ -88,7 +91,7 @@ def _show(reason: upstream.Reason) -> None:
 def _show_patch(label: str, patch: Patch) -> None:
     out = console()
     out.print(labelled(label, f"{patch.id}  {patch.title}"), soft_wrap=True)
-    out.print(labelled("why", upstream.first_paragraph(patch)), soft_wrap=True)
+    out.print(labelled("why", explaining.first_paragraph(patch)), soft_wrap=True)
     for proof in patch.proofs:
         out.print(labelled("proof", proof.node), soft_wrap=True)
 

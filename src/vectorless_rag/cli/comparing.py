@@ -6,7 +6,8 @@ from rich.text import Text
 from vectorless_rag.artifact import Artifact
 from vectorless_rag.canon import Json
 from vectorless_rag.cli.artifacts import find
-from vectorless_rag.cli.printing import console, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import displayable
 from vectorless_rag.tree import span

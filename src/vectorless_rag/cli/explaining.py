@@ -7,7 +7,8 @@ from pathlib import Path
 from vectorless_rag.artifact import read_artifact
 from vectorless_rag.canon import Json
 from vectorless_rag.cli.artifacts import find
-from vectorless_rag.cli.printing import console, labelled, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console, labelled
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.recipe import Recipe, explain
 from vectorless_rag.running import running_code

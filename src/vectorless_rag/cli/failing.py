@@ -3,8 +3,8 @@
 import sys
 
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.ingesting import Wanted, ingest_paths
-from vectorless_rag.cli.printing import print_json
+from vectorless_rag.cli.ingesting import Wanted, exit_status, ingest_paths
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.job_types import JobState
@@ -50,7 +50,7 @@ def retry(settings: Settings, of_class: str | None, wanted: Wanted) -> int:
     if not left:
         sys.stderr.write("nothing to retry\n")
         return 0
-    return ingest_paths([ended.path for ended in left], settings, wanted)
+    return exit_status(ingest_paths([ended.path for ended in left], settings, wanted))
 
 
 def _chosen(settings: Settings, of_class: str | None) -> list[Ended]:

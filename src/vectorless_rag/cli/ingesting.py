@@ -1,29 +1,26 @@
 """``vectorless-rag ingest``: documents in, one line or one object each out."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from vectorless_rag import events
-from vectorless_rag.attempts import new_run_id
-from vectorless_rag.cli.printing import print_json
-from vectorless_rag.cli.progress import Shown, live
-from vectorless_rag.corpus import Corpus
+from vectorless_rag.cli.lines import Line, StandardError, print_json
+from vectorless_rag.cli.shown import Shown
+from vectorless_rag.corpus import Corpus, Ingester
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.inputs import expand
-from vectorless_rag.pageindex_adapter import PageIndexAdapter
-from vectorless_rag.prefork import ForkServers
 from vectorless_rag.results import IngestResult, Status
-from vectorless_rag.runs import RunFolder, Totals
-from vectorless_rag.settings import Settings
+from vectorless_rag.runs import RunFolder, Totals, new_run_id
 from vectorless_rag.source import printable
 from vectorless_rag.units import NanoUsd, usd
 from vectorless_rag.wire import Progress
+
+if TYPE_CHECKING:
+    from vectorless_rag.settings import Settings
 
 _STYLES = {
     Status.BUILT: "green",
@@ -48,9 +45,23 @@ class Wanted:
     """Name of the run; a run of that name goes on, its budget too."""
 
 
-def ingest(arguments: Sequence[str], settings: Settings, wanted: Wanted) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What the record of a run says of it."""
+
+    run_id: str
+    folder: Path
+    """``runs`` of the data folder."""
+
+    mode: str
+    model: str
+
+
+def ingest(
+    arguments: Sequence[str], settings: "Settings", wanted: Wanted
+) -> list[IngestResult]:
     """
-    Ingest what *arguments* name; return the exit status.
+    Ingest what *arguments* name; return a result for each document.
 
     Args:
         arguments: As `vectorless_rag.inputs.expand` reads them.
@@ -60,27 +71,54 @@ def ingest(arguments: Sequence[str], settings: Settings, wanted: Wanted) -> int:
     return ingest_paths(expand(arguments, sys.stdin.buffer), settings, wanted)
 
 
-def ingest_paths(paths: Sequence[Path], settings: Settings, wanted: Wanted) -> int:
-    """Ingest *paths*; return the exit status."""
+def ingest_paths(
+    paths: Sequence[Path], settings: "Settings", wanted: Wanted
+) -> list[IngestResult]:
+    """Ingest *paths*; return a result for each."""
+    # What builds is not needed to tell what was looked up.
+    from vectorless_rag.pageindex_adapter import PageIndexAdapter  # noqa: PLC0415
+    from vectorless_rag.prefork import ForkServers  # noqa: PLC0415
+
     run_id = wanted.run_id or new_run_id()
+    run = Run(
+        run_id=run_id,
+        folder=settings.runs_dir,
+        mode=settings.mode.value,
+        model=settings.model,
+    )
     servers = ForkServers(at_once=len(paths) > 1)
     adapter = PageIndexAdapter(settings, run_id=run_id, servers=servers)
-    corpus = Corpus(adapter=adapter, jobs=wanted.jobs, rebuild=wanted.rebuild)
-    records = _Records(RunFolder(settings.runs_dir, run_id))
-    console = Console(stderr=True, highlight=False)
+    with closing(servers):
+        return follow(paths, adapter, run, wanted)
+
+
+def follow(
+    paths: Sequence[Path], ingester: Ingester, run: Run, wanted: Wanted
+) -> list[IngestResult]:
+    """
+    Have *paths* ingested; show, print and record what becomes of each.
+
+    Args:
+        paths: The documents.
+        ingester: Ingests one.
+        run: For the record.
+        wanted: How many at a time, and what is shown.
+    """
+    corpus = Corpus(adapter=ingester, jobs=wanted.jobs, rebuild=wanted.rebuild)
+    records = _Records(RunFolder(run.folder, run.run_id))
+    err = StandardError()
     try:
-        with _shown(console, len(paths), quiet=wanted.quiet) as shown:
-            corpus.run(paths, _Watch(console, shown, records, as_json=wanted.as_json))
+        with err.shown(len(paths), quiet=wanted.quiet) as shown:
+            corpus.run(paths, _Watch(err, shown, records, as_json=wanted.as_json))
     finally:
-        servers.close()
         records.finish(
-            mode=settings.mode.value,
-            model=settings.model,
+            mode=run.mode,
+            model=run.model,
             ended=corpus.ended.value if corpus.ended else "complete",
         )
         if len(paths) > 1:
-            _sum_up(console, records)
-    return exit_status(records.results)
+            _sum_up(err, records)
+    return records.results
 
 
 class _Records:
@@ -132,9 +170,9 @@ class _Watch:
     """Prints, shows and records what happens."""
 
     def __init__(
-        self, console: Console, shown: Shown, records: _Records, *, as_json: bool
+        self, err: StandardError, shown: Shown, records: _Records, *, as_json: bool
     ) -> None:
-        self._console = console
+        self._err = err
         self._shown = shown
         self._records = records
         self._as_json = as_json
@@ -152,20 +190,10 @@ class _Watch:
         """Print how it ended."""
         self._records.add(number, result)
         self._shown.done(number, result)
-        for line in summary_lines(result):
-            self._console.print(line, soft_wrap=True)
+        self._err.print(summary_lines(result))
         if self._as_json:
             print_json(result.to_json())
             sys.stdout.flush()
-
-
-@contextmanager
-def _shown(console: Console, documents: int, *, quiet: bool) -> Iterator[Shown]:
-    if quiet or not console.is_terminal:
-        yield Shown()
-        return
-    with live(console, documents) as shown:
-        yield shown
 
 
 # Where documents failed in different ways, the gravest decides.
@@ -182,7 +210,7 @@ def gravest(found: Collection[int]) -> int:
     return next((status for status in _GRAVEST if status in found), 0)
 
 
-def _sum_up(console: Console, records: _Records) -> None:
+def _sum_up(err: StandardError, records: _Records) -> None:
     totals = Totals.of(records.results)
     counts = ", ".join(
         f"{number} {status}" for status, number in totals.by_status.items() if number
@@ -192,19 +220,21 @@ def _sum_up(console: Console, records: _Records) -> None:
     if totals.cost and totals.cost_per_1000_pages is not None:
         line += f"; {_cents(totals.cost_per_1000_documents)} per 1,000 documents"
         line += f", {_cents(totals.cost_per_1000_pages)} per 1,000 pages"
-    console.print(Text(line + ")"), soft_wrap=True)
+    lines = [Line(line + ")")]
     if records.manifest is not None:
-        console.print(Text(f"run      {records.manifest}", "dim"), soft_wrap=True)
+        lines.append(Line(f"run      {records.manifest}", "dim"))
+    err.print(lines)
 
 
 def _cents(amount: NanoUsd | None) -> str:
     return f"${usd(amount or NanoUsd(0)):.2f}"
 
 
-def summary_lines(result: IngestResult) -> list[Text]:
+def summary_lines(result: IngestResult) -> list[Line]:
     """Spell how a document ended, for people."""
     name = printable(result.source.name)
-    head = Text.assemble((f"{result.status:<7}", _STYLES[result.status]), f" {name}")
+    head = Line(f"{result.status:<7}", _STYLES[result.status])
+    head.append(f" {name}")
     if result.skipped is not None:
         head.append(f"  not begun: {result.skipped}")
     elif result.failure is not None:
@@ -220,6 +250,6 @@ def summary_lines(result: IngestResult) -> list[Text]:
         head.append(f"  ({cost})", "dim")
     lines = [head]
     if result.artifact_path is not None:
-        lines.append(Text(f"        recipe   {result.recipe_hash}", "dim"))
-        lines.append(Text(f"        artifact {result.artifact_path}", "dim"))
+        lines.append(Line(f"        recipe   {result.recipe_hash}", "dim"))
+        lines.append(Line(f"        artifact {result.artifact_path}", "dim"))
     return lines

@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from vectorless_rag.attempts import new_run_id
 from vectorless_rag.cli.accounting import ledger_if_there
 from vectorless_rag.cli.ingesting import gravest
-from vectorless_rag.cli.printing import console, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import FAILURES, Code, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
 from vectorless_rag.funds import Allows, Funds, funds
@@ -27,6 +27,7 @@ from vectorless_rag.plan import (
 )
 from vectorless_rag.prefork import ForkServers
 from vectorless_rag.running import RunningCode, running_code
+from vectorless_rag.runs import new_run_id
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
 from vectorless_rag.units import usd

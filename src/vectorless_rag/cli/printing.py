@@ -1,8 +1,5 @@
 """How commands print: one console, one spelling of JSON, one set of marks."""
 
-import json
-import sys
-from collections.abc import Mapping
 from shutil import get_terminal_size
 
 from rich.console import Console
@@ -25,11 +22,6 @@ def console() -> Console:
         # Nobody reads a pipe or a file through a window of 80 columns.
         made.width = get_terminal_size((_NO_WINDOW, 25)).columns
     return made
-
-
-def print_json(value: Mapping[str, object]) -> None:
-    """Print one object on one line."""
-    sys.stdout.write(json.dumps(value) + "\n")
 
 
 def marked(state: str, words: str) -> Text:

@@ -19,22 +19,10 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from vectorless_rag.cli.shown import Shown
 from vectorless_rag.results import IngestResult
 from vectorless_rag.units import NanoUsd, usd
 from vectorless_rag.wire import Progress
-
-
-class Shown:
-    """Shows nothing while documents are built."""
-
-    def started(self, number: int, name: str) -> None:
-        """Take note that document *number* is being worked on."""
-
-    def progressed(self, number: int, progress: Progress) -> None:
-        """Take note of how far it is."""
-
-    def done(self, number: int, result: IngestResult) -> None:
-        """Take note of how it ended."""
 
 
 class Live(Shown):

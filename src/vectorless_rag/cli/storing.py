@@ -3,19 +3,16 @@
 from pathlib import Path
 
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.printing import console, marked, print_json
+from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.printing import console, marked
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable, storable
-from vectorless_rag.store import (
-    Bucket,
-    Promise,
-    open_reader,
-    place_of,
-    try_bucket,
-    try_promises,
-    unreached,
-)
+from vectorless_rag.store import open_reader, place_of
+from vectorless_rag.store.bucket import Bucket
+from vectorless_rag.store.bucket_promises import try_bucket
+from vectorless_rag.store.garbage import unreached
+from vectorless_rag.store.promises import Promise, try_promises
 
 BROKEN = 10
 """Exit status where the folder's file system, or the bucket, breaks a promise."""

@@ -7,14 +7,14 @@ from contextlib import closing
 from rich.console import Console
 from rich.text import Text
 
-from vectorless_rag.attempts import new_run_id
-from vectorless_rag.cli.printing import print_json
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.engine.dbos_engine import DbosQueue
 from vectorless_rag.engine.submission import Submission, Submitted
 from vectorless_rag.inputs import expand
 from vectorless_rag.ledger.board import Board
 from vectorless_rag.ledger.job_types import JobState
 from vectorless_rag.running import running_code
+from vectorless_rag.runs import new_run_id
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
 

@@ -4,6 +4,7 @@ from vectorless_rag.recipe.explain import Difference, explain
 from vectorless_rag.recipe.key import (
     RESULT_SETTINGS,
     SCHEMA_VERSION,
+    Asked,
     Configuration,
     Recipe,
     configuration_of,
@@ -12,6 +13,7 @@ from vectorless_rag.recipe.key import (
 __all__ = [
     "RESULT_SETTINGS",
     "SCHEMA_VERSION",
+    "Asked",
     "Configuration",
     "Difference",
     "Recipe",

@@ -7,15 +7,15 @@ The keys are allow-lists. A field joins a key when someone writes it into
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
-
-from pydantic import ConfigDict
+from typing import TYPE_CHECKING, Self
 
 from vectorless_rag.canon import Json, canonical, digest
-from vectorless_rag.records import STRICT, Digest, corrupt, decode
-from vectorless_rag.settings import Settings
+from vectorless_rag.records import Digest, corrupt, decode
 from vectorless_rag.units import Sha256
 from vectorless_rag.wire import Parser
+
+if TYPE_CHECKING:
+    from vectorless_rag.settings import Settings
 
 SCHEMA_VERSION = 2
 """Layout of the artifact, and how titles and texts are cleaned on their way in."""
@@ -32,10 +32,31 @@ ends with a failure and publishes nothing.
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What `RESULT_SETTINGS` say, as `Configuration` has it. It holds no address."""
+
+    mode: str
+    model: str
+    api_base_sha256: Digest | None
+    max_output_tokens: int
+    call_attempts: int
+
+    @classmethod
+    def of(cls, settings: "Settings") -> Self:
+        """Take them. An offline model asks no server, whatever ``api_base`` says."""
+        base = None if settings.offline else settings.api_base
+        return cls(
+            mode=settings.mode.value,
+            model=settings.model,
+            api_base_sha256=digest("api_base/1", base.rstrip("/")) if base else None,
+            max_output_tokens=settings.max_output_tokens,
+            call_attempts=settings.call_attempts,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Configuration:
     """Every input but the document."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     pageindex_version: str
     """Upstream version and our revision: ``0.4.7+vr1``."""
@@ -99,8 +120,6 @@ class Configuration:
 class Recipe:
     """The inputs of one artifact."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     configuration: Configuration
 
     document_sha256: Digest
@@ -141,7 +160,7 @@ class Recipe:
 
 
 def configuration_of(
-    settings: Settings,
+    asked: Asked,
     *,
     pageindex_version: str,
     patch_sha256: Sha256,
@@ -153,8 +172,7 @@ def configuration_of(
     Collect what decides an artifact beside the document.
 
     Args:
-        settings: Only `RESULT_SETTINGS` are looked at. An offline model asks no
-            server, so ``api_base`` does not count for it.
+        asked: What the settings decide.
         pageindex_version: Of the build, with its revision.
         patch_sha256: Of the build.
         tree_sha256: Of the build.
@@ -162,17 +180,16 @@ def configuration_of(
         parsers: pypdf and pypdfium2, as installed.
     """
     versions = {parser.name: parser.version for parser in parsers}
-    asked = None if settings.offline else settings.api_base
     return Configuration(
         pageindex_version=pageindex_version,
         patch_sha256=patch_sha256,
         runtime_sha256=runtime_sha256,
         tree_sha256=tree_sha256,
-        mode=settings.mode.value,
-        model=settings.model,
-        api_base_sha256=digest("api_base/1", asked.rstrip("/")) if asked else None,
-        max_output_tokens=settings.max_output_tokens,
-        call_attempts=settings.call_attempts,
+        mode=asked.mode,
+        model=asked.model,
+        api_base_sha256=asked.api_base_sha256,
+        max_output_tokens=asked.max_output_tokens,
+        call_attempts=asked.call_attempts,
         pypdf=versions["pypdf"],
         pypdfium2=versions["pypdfium2"],
     )

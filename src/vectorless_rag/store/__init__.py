@@ -1,38 +1,32 @@
-"""The artifact store: a folder in which nothing is ever overwritten."""
+"""
+The artifact store: a folder in which nothing is ever overwritten.
+
+Buckets, promises and garbage have modules of their own here: to look an artifact up
+needs none of them.
+"""
 
 from vectorless_rag.store.blobs import Blobs
-from vectorless_rag.store.bucket import Access, Address, Bucket
-from vectorless_rag.store.bucket_promises import try_bucket
 from vectorless_rag.store.chain import Activation, Chain
 from vectorless_rag.store.disk import Disk
-from vectorless_rag.store.garbage import Unreached, unreached
-from vectorless_rag.store.medium import Medium
+from vectorless_rag.store.medium import Address, Medium
 from vectorless_rag.store.opening import open_reader, open_store, place_of
-from vectorless_rag.store.promises import Promise, try_promises
 from vectorless_rag.store.reading import Stored, StoreReader, locate
 from vectorless_rag.store.writing import Outcome, Published, Store
 
 __all__ = [
-    "Access",
     "Activation",
     "Address",
     "Blobs",
-    "Bucket",
     "Chain",
     "Disk",
     "Medium",
     "Outcome",
-    "Promise",
     "Published",
     "Store",
     "StoreReader",
     "Stored",
-    "Unreached",
     "locate",
     "open_reader",
     "open_store",
     "place_of",
-    "try_bucket",
-    "try_promises",
-    "unreached",
 ]

@@ -1,7 +1,7 @@
 """Every file of the store by the digest of its bytes."""
 
+import os
 import re
-import secrets
 from collections.abc import Iterator
 
 from vectorless_rag.canon import sha256
@@ -38,7 +38,7 @@ class Blobs:
         while not self._disk.create(name, data):
             if self._disk.read(name) == data:
                 break
-            aside = f"{QUARANTINE}/{digest}-{secrets.token_hex(4)}"
+            aside = f"{QUARANTINE}/{digest}-{os.urandom(4).hex()}"
             self._disk.move(name, aside)
         return digest
 

@@ -13,35 +13,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path, PosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.store.disk import Disk
-from vectorless_rag.store.medium import numbered
+from vectorless_rag.store.medium import SCHEME, Address, numbered
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
-
-SCHEME = "s3://"
 
 # A document waits meanwhile, and its lock is held.
 _RETRIES = 4
 _PATIENCE = timedelta(seconds=30)
 
 _URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/([\w./-]*))?", re.ASCII)
-
-
-class Address(PosixPath):
-    """Where an object is: it is joined and shown like a path, and opens nothing."""
-
-    def __str__(self) -> str:
-        """Spell it as a URL."""
-        return SCHEME + super().__str__().removeprefix("s3:/")
-
-    def __fspath__(self) -> str:
-        """Refuse to be opened as a file."""
-        raise TypeError("an object of a bucket is no file")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -4,17 +4,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import ConfigDict, Field
+from typing import Annotated, Literal
 
 from vectorless_rag.artifact import timestamp
 from vectorless_rag.artifact.run import Moment
 from vectorless_rag.canon import sha256
 from vectorless_rag.errors import VectorlessRagError
-from vectorless_rag.records import STRICT, Digest, corrupt, decode, encode
+from vectorless_rag.records import Digest, corrupt, decode, encode
 from vectorless_rag.store.blobs import SHA256, Blobs
 from vectorless_rag.store.medium import Medium
+from vectorless_rag.strict import AtLeast
 from vectorless_rag.units import Sha256
 
 FOLDER = "activations"
@@ -26,18 +25,16 @@ RECORD = re.compile(r"(0|[1-9][0-9]*)\.json")
 class Activation:
     """From a moment on, this artifact is the current one of its document."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     document_sha256: Digest
 
-    number: Annotated[int, Field(ge=0)]
+    number: Annotated[int, AtLeast(0)]
     """Place in the document's chain, from 0."""
 
     previous_sha256: Digest | None
     """Digest of the record before it; None for the first."""
 
     recipe_hash: Digest
-    generation: Annotated[int, Field(ge=0)]
+    generation: Annotated[int, AtLeast(0)]
     artifact_id: Digest
     manifest_sha256: Digest
     activated_at: Moment

@@ -3,8 +3,22 @@
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Protocol
+
+SCHEME = "s3://"
+
+
+class Address(PosixPath):
+    """Where an object is: it is joined and shown like a path, and opens nothing."""
+
+    def __str__(self) -> str:
+        """Spell it as a URL."""
+        return SCHEME + super().__str__().removeprefix("s3:/")
+
+    def __fspath__(self) -> str:
+        """Refuse to be opened as a file."""
+        raise TypeError("an object of a bucket is no file")
 
 
 class Medium(Protocol):

@@ -31,10 +31,9 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.records import corrupt, one_line
 from vectorless_rag.store.blobs import SHA256, Blobs
-from vectorless_rag.store.bucket import SCHEME, Address
 from vectorless_rag.store.chain import Chain
 from vectorless_rag.store.disk import Disk
-from vectorless_rag.store.medium import Medium
+from vectorless_rag.store.medium import SCHEME, Address, Medium
 from vectorless_rag.units import Sha256
 
 ARTIFACTS = "artifacts"

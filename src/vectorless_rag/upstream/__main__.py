@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.upstream.check import Wanted, check_proofs, check_series
-from vectorless_rag.upstream.checkout import build, read_locked, verify
+from vectorless_rag.upstream.checkout import build, read_locked
 from vectorless_rag.upstream.export import BASE
 from vectorless_rag.upstream.faults import unavailable
 from vectorless_rag.upstream.fetch import FileSource, IndexSource, Source, fetch
@@ -17,6 +17,7 @@ from vectorless_rag.upstream.pin import GitSource, read_pin
 from vectorless_rag.upstream.record import BuildRecord
 from vectorless_rag.upstream.resources import resources_root
 from vectorless_rag.upstream.revision import check_revision, write_revision
+from vectorless_rag.upstream.verifying import verify
 from vectorless_rag.upstream.workflow import open_shell, write_lock, write_series
 
 _DEFECT = 20

@@ -13,19 +13,19 @@ from pathlib import Path
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.upstream import git
 from vectorless_rag.upstream.apply import apply_series
-from vectorless_rag.upstream.faults import drift, reason, some, tampered, unavailable
-from vectorless_rag.upstream.fetch import VENDOR, Origin, Source, keep_wheel, obtain
+from vectorless_rag.upstream.faults import drift, reason, tampered, unavailable
+from vectorless_rag.upstream.fetch import VENDOR, Source, keep_wheel, obtain
 from vectorless_rag.upstream.lock import Lock, read_lock
 from vectorless_rag.upstream.pin import Pin, read_pin
 from vectorless_rag.upstream.record import (
     RECORD_FILE,
     BuildRecord,
     BuiltPatch,
-    read_record,
+    Origin,
 )
 from vectorless_rag.upstream.series import Series, read_series
-from vectorless_rag.upstream.tree import Entry, digest, read_entry, scan
-from vectorless_rag.upstream.unpacked import LICENSE
+from vectorless_rag.upstream.tree import LICENSE, Entry, digest, read_entry, scan
+from vectorless_rag.upstream.verifying import identity_of, verify
 
 
 def build(
@@ -73,53 +73,6 @@ def build(
         raise unavailable(f"{dest.name}: {reason(error)}") from None
 
 
-def verify(expected: Path | BuildRecord | None, dest: Path) -> BuildRecord:
-    """
-    Check that every file of a build is the one that was built.
-
-    Args:
-        expected: Root folder whose pin and series it must be of, or the record
-            it must share its identity with; None asks only that the folder
-            agrees with its own record.
-        dest: Build folder.
-
-    Returns:
-        Its record.
-
-    Raises:
-        VectorlessRagError: ``upstream_unavailable``: there is no build;
-            ``upstream_drift``: it is of another pin or series;
-            ``upstream_tampered``: the message names the first files that were
-            changed, added or removed; `differences` names each.
-    """
-    record = read_record(dest)
-    if wrong := differences(dest):
-        raise tampered(some(wrong))
-    tree = [e for e in record.files if e.path != LICENSE]
-    if digest(tree) != record.tree_sha256:
-        raise tampered(f"{RECORD_FILE}: tree_sha256 is not that of its files")
-    if isinstance(expected, BuildRecord):
-        _check_identity(record, expected.identity())
-    elif expected is not None:
-        pin, _, lock = read_locked(expected)
-        _check_identity(record, _identity(pin, lock))
-    return record
-
-
-def differences(dest: Path) -> tuple[str, ...]:
-    """
-    Name every file of a build that was changed, added or removed since.
-
-    Args:
-        dest: Build folder.
-
-    Raises:
-        VectorlessRagError: ``upstream_unavailable`` or ``upstream_tampered``:
-            it holds no record, or none of ours.
-    """
-    return tuple(sorted(_wrong(dest, read_record(dest))))
-
-
 def read_locked(root: Path) -> tuple[Pin, Series, Lock]:
     """
     Read pin, series and lock of an installation, and see that they agree.
@@ -132,45 +85,6 @@ def read_locked(root: Path) -> tuple[Pin, Series, Lock]:
     return pin, series, lock
 
 
-def _identity(pin: Pin, lock: Lock) -> tuple[str, ...]:
-    return (
-        pin.pageindex_version,
-        pin.sha256,
-        lock.patch_sha256,
-        lock.tree_sha256,
-    )
-
-
-def _check_identity(record: BuildRecord, wanted: tuple[str, ...]) -> None:
-    names = ("pageindex_version", "upstream_sha256", "patch_sha256", "tree_sha256")
-    pairs = zip(names, record.identity(), wanted, strict=True)
-    if other := [name for name, found, want in pairs if found != want]:
-        raise drift(f"the build is of another {', '.join(other)}")
-
-
-def _wrong(dest: Path, record: BuildRecord) -> Iterator[str]:
-    for entry in record.files:
-        found = read_entry(dest, entry.path)
-        if found is None:
-            yield f"{entry.path} is missing"
-        elif found != entry:
-            yield f"{entry.path} was changed"
-    known = {entry.path for entry in record.files} | {RECORD_FILE}
-    for path in sorted(_files(dest)):
-        if path not in known:
-            # It may stand in front of a module that a run imports.
-            yield f"{path} was added"
-
-
-def _files(dest: Path) -> Iterator[str]:
-    for folder, folders, names in os.walk(dest):
-        # Bytecode caches are Python's own; runs use a prefix elsewhere.
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in [*names, *links]:
-            yield (Path(folder) / name).relative_to(dest).as_posix()
-
-
 def _intact(dest: Path, pin: Pin, lock: Lock) -> BuildRecord | None:
     """Return the record of a finished build of this very pin and series."""
     if not dest.is_symlink() and (not dest.exists() or not any(dest.iterdir())):
@@ -181,7 +95,7 @@ def _intact(dest: Path, pin: Pin, lock: Lock) -> BuildRecord | None:
         if error.code is Code.UPSTREAM_UNAVAILABLE:
             raise tampered(f"{dest.name} is there and is no build") from None
         raise
-    same = record.identity() == _identity(pin, lock)
+    same = record.identity() == identity_of(pin, lock)
     return record if same else None
 
 

@@ -17,6 +17,7 @@ from vectorless_rag.upstream.faults import reason, tampered, unavailable
 from vectorless_rag.upstream.gitsource import take_commit
 from vectorless_rag.upstream.pin import GitSource, Pin, read_pin
 from vectorless_rag.upstream.pip import complaint, pip
+from vectorless_rag.upstream.record import Origin
 from vectorless_rag.upstream.unpacked import pack, take
 
 VENDOR = "vendor"
@@ -35,19 +36,6 @@ class FileSource:
 
 
 Source = IndexSource | GitSource | FileSource
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Where the bytes of a build came from."""
-
-    uri: str
-    """``pkg:pypi/...``, ``git+<commit>`` or ``file:<name>``; no host, no path."""
-
-    algorithm: str
-    """What *digest* is: ``sha256``, ``gitCommit`` or ``tree_sha256``."""
-
-    digest: str
 
 
 def fetch(

@@ -8,8 +8,7 @@ from vectorless_rag.upstream import git
 from vectorless_rag.upstream.environment import user_environment
 from vectorless_rag.upstream.faults import tampered
 from vectorless_rag.upstream.pin import GitSource, Pin
-from vectorless_rag.upstream.tree import EXECUTABLE, FILE, LINK
-from vectorless_rag.upstream.unpacked import LICENSE
+from vectorless_rag.upstream.tree import EXECUTABLE, FILE, LICENSE, LINK
 
 
 def take_commit(source: GitSource, scratch: Path, pin: Pin) -> None:

@@ -4,13 +4,17 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from vectorless_rag.canon import sha256
 from vectorless_rag.units import Sha256
 from vectorless_rag.upstream.faults import drift, reason, unavailable
-from vectorless_rag.upstream.mailbox import Replaced
+from vectorless_rag.upstream.listing import checked_names, diff_of, digest_of
 from vectorless_rag.upstream.pin import PATCHES, Pin
-from vectorless_rag.upstream.series import Series
+from vectorless_rag.upstream.replaced import Replaced
+
+if TYPE_CHECKING:
+    from vectorless_rag.upstream.series import Series
 
 LOCK_FILE = "series.lock.json"
 _SCHEMA = 1
@@ -78,7 +82,28 @@ class Lock:
         value = {"schema": _SCHEMA, **dataclasses.asdict(self)}
         return json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
 
-    def check(self, pin: Pin, series: Series) -> None:
+    def is_of(self, pin: Pin, root: Path) -> bool:
+        """
+        Whether it was made for *pin* and for the very patch files below *root*.
+
+        Then `check` passes, and no patch need be read for it.
+
+        Raises:
+            VectorlessRagError: As `read_series`, for the list of the patches.
+        """
+        names = checked_names(root)
+        try:
+            files = [(root / PATCHES / name).read_bytes() for name in names]
+        except OSError:
+            return False
+        return (
+            self.upstream == LockedUpstream.of(pin)
+            and [(p.file, p.sha256) for p in self.patches]
+            == [(n, sha256(file)) for n, file in zip(names, files, strict=True)]
+            and self.patch_sha256 == digest_of(map(diff_of, files))
+        )
+
+    def check(self, pin: Pin, series: "Series") -> None:
         """
         Hold the lock against the pin and the series it stands beside.
 

@@ -11,6 +11,8 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.units import Sha256
 from vectorless_rag.upstream.diff import FileChange, parse_diff
 from vectorless_rag.upstream.faults import drift, reason
+from vectorless_rag.upstream.listing import diff_of
+from vectorless_rag.upstream.replaced import Replaced
 
 FIRST_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 SUBJECT = "[PATCH] "
@@ -46,7 +48,7 @@ class Patch:
 
     changes: tuple[FileChange, ...]
 
-    replaces: "tuple[Replaced, ...]"
+    replaces: tuple[Replaced, ...]
     """The upstream functions it supersedes."""
 
     @property
@@ -98,33 +100,6 @@ class Proof:
     def path(self) -> str:
         """The test's file."""
         return self.node.partition("::")[0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replaced:
-    """An upstream function that a patch supersedes."""
-
-    path: str
-
-    qualname: str
-    """``extract_json`` or ``LocalAPI.method``."""
-
-    sha256: Sha256
-    """Digest of its source just before the patch."""
-
-    @classmethod
-    def parse(cls, text: str) -> "Replaced":
-        """
-        Read the value of a ``Replaces`` trailer.
-
-        Raises:
-            ValueError: It is not ``path::qualname sha256:<hex>``.
-        """
-        found = re.fullmatch(r"(\S+)::([\w.]+) sha256:([0-9a-f]{64})", text)
-        if found is None:
-            raise ValueError(f"Replaces {text!r} is not path::qualname sha256:<hex>")
-        path, qualname, digest = found.groups()
-        return cls(path=path, qualname=qualname, sha256=Sha256(digest))
 
 
 def read_patch(path: Path) -> Patch:
@@ -180,10 +155,9 @@ def _parse(name: str, raw: bytes) -> Patch:
         raise ValueError("it holds a carriage return")
     if not raw.startswith(FIRST_LINE):
         raise ValueError("its first line is not the zero commit's")
-    head, found, diff = raw.partition(b"\ndiff --git ")
-    if not found:
+    if not (diff := diff_of(raw)):
         raise ValueError("it holds no diff")
-    head, diff = head + b"\n", found[1:] + diff
+    head = raw[: -len(diff)]
     mail = email.message_from_bytes(
         head[len(FIRST_LINE) :], policy=email.policy.default
     )

@@ -14,7 +14,6 @@ from typing import Any
 from vectorless_rag.canon import Json, canonical
 from vectorless_rag.units import Sha256
 from vectorless_rag.upstream.faults import reason, tampered, unavailable
-from vectorless_rag.upstream.fetch import Origin
 from vectorless_rag.upstream.tree import Entry
 
 RECORD_FILE = "build-record.json"
@@ -22,6 +21,19 @@ _STATEMENT = "https://in-toto.io/Statement/v1"
 _PREDICATE = "https://slsa.dev/provenance/v1"
 _BUILD = "urn:vectorless-rag:buildtype:patched-tree:1"
 _BUILDER = "urn:vectorless-rag:builder:local:1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the bytes of a build came from."""
+
+    uri: str
+    """``pkg:pypi/...``, ``git+<commit>`` or ``file:<name>``; no host, no path."""
+
+    algorithm: str
+    """What *digest* is: ``sha256``, ``gitCommit`` or ``tree_sha256``."""
+
+    digest: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from vectorless_rag.upstream.faults import unavailable
+from vectorless_rag.upstream.listing import SERIES
 from vectorless_rag.upstream.pin import PATCHES, PIN_FILE
-from vectorless_rag.upstream.series import SERIES
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

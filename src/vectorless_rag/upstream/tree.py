@@ -20,6 +20,9 @@ FILE = "100644"
 EXECUTABLE = "100755"
 LINK = "120000"
 
+LICENSE = "LICENSE"
+"""The one file of a build that is not of the tree."""
+
 _IGNORED = frozenset({".git", "__pycache__"})
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from vectorless_rag.upstream.faults import tampered, unavailable
 from vectorless_rag.upstream.pin import Pin
-from vectorless_rag.upstream.tree import EXECUTABLE, LINK, digest, scan
-
-LICENSE = "LICENSE"
+from vectorless_rag.upstream.tree import EXECUTABLE, LICENSE, LINK, digest, scan
 
 
 def take(folder: Path, pin: Pin, into: Path) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from vectorless_rag.canon import Json
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.upstream.checkout import read_locked, verify
+from vectorless_rag.upstream.checkout import read_locked
 from vectorless_rag.upstream.mailbox import Patch
 from vectorless_rag.upstream.places import definition_around
 from vectorless_rag.upstream.series import Series
+from vectorless_rag.upstream.verifying import verify
 
 _NEAR = 3
 """Lines on either side that count as around, outside of any definition."""

@@ -16,16 +16,11 @@ from vectorless_rag.upstream.export import (
 )
 from vectorless_rag.upstream.faults import drift, some
 from vectorless_rag.upstream.fetch import VENDOR, Source, keep_wheel, obtain
+from vectorless_rag.upstream.listing import SERIES, read_lines, retired
 from vectorless_rag.upstream.lock import LOCK_FILE, Lock, LockedUpstream
 from vectorless_rag.upstream.pin import PATCHES, Pin, read_pin
 from vectorless_rag.upstream.releases import look_up, write_pin
-from vectorless_rag.upstream.series import (
-    SERIES,
-    Series,
-    read_lines,
-    read_series,
-    retired,
-)
+from vectorless_rag.upstream.series import Series, read_series
 
 
 @contextmanager
