@@ -104,6 +104,18 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "vectorless-rag"
 
 
+def deciding_environment() -> dict[str, str]:
+    """Return what may decide how settings and command line are read, and by what."""
+    mine, heads = "VECTORLESS_RAG", ("PYTHON", "LC_", "TYPER_", "_TYPER_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if mine in name.upper()
+        or name.startswith(heads)
+        or name in {"HOME", "XDG_CACHE_HOME", "LANG"}
+    }
+
+
 def wants_drawing() -> bool:
     """Whether standard error may be drawn on: a terminal, or said to be one."""
     # Rich's own variables; what they say, it finds out.

@@ -12,6 +12,10 @@ from vectorless_rag.errors import Code, VectorlessRagError
 _FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 
 
+BROKEN_PIPE = 141
+"""Exit status when nobody reads on: what a shell shows for SIGPIPE."""
+
+
 class Terminated(BaseException):
     """SIGTERM arrived: stop children, close the ledger, exit."""
 
@@ -29,14 +33,16 @@ def main(argv: list[str]) -> int:
     A foreseen failure gets one line. Any other is a defect of ours: its
     traceback shows, and Python exits with 1.
     """
-    from vectorless_rag.cli.app import app  # noqa: PLC0415  (after the handlers)
-
     try:
-        return app(argv)
+        return _carry_out(argv)
     except VectorlessRagError as error:
         return report(error)
     except Terminated:
         return report(VectorlessRagError(Code.CANCELLED))
+    except BrokenPipeError:
+        # Nobody reads on; what is left must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except OSError as error:
         if error.errno not in _FULL:
             raise
@@ -47,6 +53,20 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("vectorless-rag: interrupted\n")
         return 130
+
+
+def _carry_out(argv: list[str]) -> int:
+    # Imported after the handlers, and no more than is needed.
+    command = None
+    if argv[:1] == ["ingest"]:
+        from vectorless_rag.cli.direct import Command  # noqa: PLC0415
+
+        command = Command.of(argv)
+        if (status := command.answer()) is not None:
+            return status
+    from vectorless_rag.cli.app import app  # noqa: PLC0415
+
+    return app(argv, command)
 
 
 def report(error: VectorlessRagError) -> int:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 import vectorless_rag
-from vectorless_rag.cli import audit_app, code_app, fleet_app, ledger_app
+from vectorless_rag.cli import BROKEN_PIPE, audit_app, code_app, fleet_app, ledger_app
+from vectorless_rag.cli.direct import Command
 from vectorless_rag.cli.options import (
     AsJson,
     DataDir,
@@ -41,9 +42,6 @@ fleet_app.add_to(_app)
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
 
-BROKEN_PIPE = 141
-"""Exit status when nobody reads on: what a shell shows for SIGPIPE."""
-
 Jobs = Annotated[int | None, typer.Option(help="Documents built at a time.")]
 OfClass = Annotated[
     str | None,
@@ -55,10 +53,16 @@ OfClass = Annotated[
 ]
 
 
-def app(argv: list[str]) -> int:
-    """Carry out *argv*; return the exit status."""
+def app(argv: list[str], command: Command | None = None) -> int:
+    """
+    Carry out *argv*; return the exit status.
+
+    Args:
+        argv: Command, options and arguments.
+        command: Leaves a memo, if the command may be repeated.
+    """
     try:
-        status = _app(argv, standalone_mode=False)
+        status = _app(argv, standalone_mode=False, obj=command)
         # Here, so that a full disk is noticed while it can still be told.
         sys.stdout.flush()
     except typer.Abort:
@@ -153,6 +157,7 @@ Rebuild = Annotated[
 
 @_app.command()
 def ingest(
+    context: typer.Context,
     paths: Paths,
     *,
     jobs: Jobs = None,
@@ -197,7 +202,10 @@ def ingest(
         quiet=quiet,
         run_id=run_name(run),
     )
-    return ingesting.exit_status(ingesting.ingest(paths, settings, wanted))
+    results = ingesting.ingest(paths, settings, wanted)
+    if isinstance(context.obj, Command):
+        context.obj.remember(paths, settings, wanted, results)
+    return ingesting.exit_status(results)
 
 
 @_app.command()
