@@ -45,6 +45,8 @@ def _hermetic(
     for name in [n for n in os.environ if n.startswith(_AMBIENT)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    # What one test leaves there, no other must find.
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{tmp_path}-cache")
     connect = socket.socket.connect
     loopback = request.node.get_closest_marker("loopback") is not None
 

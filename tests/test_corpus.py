@@ -107,7 +107,7 @@ def test_an_interrupt_accounts_for_every_document(tmp_path: Path, sample: Path) 
 def test_a_defect_of_ours_passes(tmp_path: Path) -> None:
     """What no code foresees is not hidden in a result."""
     run = corpus(tmp_path)
-    run.adapter.settings = None  # type: ignore[assignment]
+    run.adapter.settings = None  # type: ignore[attr-defined]
 
     with pytest.raises(AttributeError, match="NoneType"):
         run.run([tmp_path / "a.pdf"], Heard())

@@ -149,7 +149,7 @@ class Command:
 
     def _found(self) -> tuple[Memo, dict[Path, IngestResult]] | None:
         memo = self._read()
-        if memo is None or not all(d.path in self._argv for d in memo.documents):
+        if memo is None or not self._names(memo.documents):
             return None
         code = code_in(Path(memo.build_dir), memo.asked)
         store = Store(Path(memo.data_dir) / "store")
@@ -169,6 +169,10 @@ class Command:
             found.append((blank, stored))
         # Only now: of a command that is not answered nothing is changed.
         return memo, {b.source: reuse(b, store, stored) for b, stored in found}
+
+    def _names(self, documents: Sequence[Known]) -> bool:
+        """Whether the command names all of them, as whoever made the memo found."""
+        return {Path(d.path) for d in documents} <= set(map(Path, self._argv))
 
     def _read(self) -> Memo | None:
         if self._key is None:
