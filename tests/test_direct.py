@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -48,13 +49,15 @@ class Desk:
     argv: tuple[str, ...] = ("ingest", "a.pdf")
     env: dict[str, str] = field(default_factory=dict)
 
-    def started(self) -> "subprocess.Popen[bytes]":
+    def started(
+        self, out: int = subprocess.PIPE, before: str = ""
+    ) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *self.argv],
+            [sys.executable, "-c", before + PROGRAM, *self.argv],
             cwd=self.home,
             env=environment(self.home, SEEN=str(self.seen), **self.env),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=out,
             stderr=subprocess.PIPE,
         )
 
@@ -161,6 +164,55 @@ def test_colours_are_those_of_the_ordinary_way(desk: Desk) -> None:
     assert ["rich"] == desk.heavy
     assert "\x1b[" in second.err
     assert first == second
+
+
+@pytest.mark.parametrize(("reader", "status"), [("nobody", 141), ("a full disk", 10)])
+def test_what_nobody_can_read_ends_alike(desk: Desk, reader: str, status: int) -> None:
+    """With the same status, and the same word of it."""
+    asked = replace(desk, argv=("ingest", "a.pdf", "--json"))
+    ordinary = unread(asked, reader)
+    desk.forget()
+    remembered(asked)
+    repeated = unread(asked, reader)
+
+    assert [] == asked.heavy
+    assert status == repeated[0]
+    assert ordinary == repeated
+
+
+def unread(desk: Desk, reader: str) -> tuple[int, bytes]:
+    end, out = os.pipe()
+    os.close(end)
+    if reader == "a full disk":
+        os.close(out)
+        out = os.open("/dev/full", os.O_WRONLY)
+    process = desk.started(out)
+    os.close(out)
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 5)]
+)
+def test_a_direct_answer_can_be_interrupted(
+    desk: Desk, number: signal.Signals, status: int
+) -> None:
+    """As any command: while it reads a document, for one."""
+    remembered(desk)
+    slow = f"""
+import os
+from vectorless_rag.cli import direct
+def identify(*args, **options):
+    os.kill(os.getpid(), {int(number)})
+direct.identify = identify
+"""
+    process = desk.started(before=slow)
+    _, err = process.communicate(timeout=120)
+
+    assert [] == desk.heavy
+    assert status == process.returncode
+    assert 1 == len(err.splitlines())
 
 
 def test_a_memo_is_its_owners_alone_and_holds_no_address(desk: Desk) -> None:
