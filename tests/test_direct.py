@@ -21,8 +21,9 @@ from acceptance.program import Done, environment
 from conftest import REPOSITORY
 from pdfs import pdf
 from vectorless_rag.canon import sha256
-from vectorless_rag.cli import direct
-from vectorless_rag.cli.direct import Command, sealed, unsealed
+from vectorless_rag.cli import memos
+from vectorless_rag.cli.direct import Command
+from vectorless_rag.cli.memos import Memo, sealed, unsealed
 from vectorless_rag.records import decode, encode
 
 HEAVY = ("pydantic", "pydantic_settings", "typer", "rich", "sqlalchemy", "structlog")
@@ -509,8 +510,8 @@ def test_old_memos_are_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> N
     for number in range(5):
         shutil.copy(memo, memo.with_name(f"{number}"))
     os.utime(memo.with_name("0"), (0, 0))
-    monkeypatch.setattr(direct, "MOST_MEMOS", 4)
-    direct._tidy(memo.parent)
+    monkeypatch.setattr(memos, "MOST_MEMOS", 4)
+    memos.tidy(memo.parent)
 
     assert 4 == len(desk.memos)
     assert "0" not in [path.name for path in desk.memos]
@@ -557,7 +558,9 @@ def test_a_hostile_memo_changes_no_answer(
     assert key is not None
     raw = json.loads(encode(memo))
     name = data.draw(st.sampled_from(sorted(raw.keys() - TRUSTED)))
-    if name in {"asked", "documents"} and data.draw(st.booleans()):
+    if name == "documents" and data.draw(st.booleans()):
+        raw[name] = raw[name] * data.draw(st.integers(0, 3))
+    elif name in {"asked", "documents"} and data.draw(st.booleans()):
         inner = raw[name] if name == "asked" else raw[name][0]
         inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(anything)
     else:
@@ -580,14 +583,14 @@ def test_a_hostile_memo_changes_no_answer(
         assert said.err.startswith("reused  a.pdf  3 pages, 2 nodes\n")
 
 
-def true_memo(desk: Desk) -> direct.Memo:
+def true_memo(desk: Desk) -> Memo:
     """The one that the program leaves for this desk."""
     if not (desk.home / "true").exists():
         remembered(desk)
         (desk.home / "true").write_bytes(desk.memos[0].read_bytes())
         desk.forget()
     name = (desk.home / "true").read_bytes()
-    memo = decode(direct.Memo, name.partition(b"\n")[2], "memo")
+    memo = decode(Memo, name.partition(b"\n")[2], "memo")
     assert sealed("key", memo) != sealed("other", memo)
     return memo
 

@@ -11,25 +11,21 @@ ordinary way, as if there were no memo.
 
 import hashlib
 import os
-import stat
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import vectorless_rag
 from vectorless_rag import events
-from vectorless_rag.canon import digest, sha256
+from vectorless_rag.canon import digest
 from vectorless_rag.cli.ingesting import Run, Wanted, exit_status, follow
-from vectorless_rag.environment import cache_folder, deciding_environment
-from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.cli.memos import Known, Memo, find, keep
+from vectorless_rag.environment import deciding_environment
 from vectorless_rag.inputs import STANDARD_INPUT
 from vectorless_rag.recipe import Asked
-from vectorless_rag.records import Digest, decode, encode
 from vectorless_rag.results import IngestResult, Status
 from vectorless_rag.reuse import recipe_of, reuse
 from vectorless_rag.running import build_folder, code_in
@@ -42,55 +38,9 @@ if TYPE_CHECKING:
     from vectorless_rag.settings import Settings
 
 MOST_DOCUMENTS = 16
-MOST_MEMOS = 256
-MOST_BYTES = 1 << 16
-STALE_S = 30 * 24 * 60 * 60
-"""Age at which a memo is removed; all of them may be at any time."""
 
 # What reads settings and command line: another version may read them otherwise.
 _READERS = ("pydantic_settings", "typer")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """A document of the command, and the artifact that it had."""
-
-    path: str
-    recipe_hash: Digest
-    artifact_id: Digest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memo:
-    """What command line and settings came to: no secret, no address and no text."""
-
-    asked: Asked
-    build_dir: str
-    data_dir: str
-    source_roots: tuple[str, ...]
-    max_source_bytes: int
-    log_level: str
-    jobs: int
-    as_json: bool
-    quiet: bool
-    documents: tuple[Known, ...]
-
-
-def sealed(key: str, memo: Memo) -> bytes:
-    """Spell *memo* so that any change of it, or of its name, is seen."""
-    body = encode(memo)
-    return f"{sha256(key.encode() + body)}\n".encode() + body
-
-
-def unsealed(key: str, data: bytes) -> Memo | None:
-    """Read what `sealed` wrote under this very *key*; None: it is not that."""
-    seal, _, body = data.partition(b"\n")
-    if seal != sha256(key.encode() + body).encode():
-        return None
-    try:
-        return decode(Memo, body, "memo")
-    except VectorlessRagError:
-        return None
 
 
 class Command:
@@ -148,7 +98,7 @@ class Command:
         return exit_status(done)
 
     def _found(self) -> tuple[Memo, dict[Path, IngestResult]] | None:
-        memo = self._read()
+        memo = find(self._key) if self._key is not None else None
         if memo is None or not self._names(memo.documents):
             return None
         code = code_in(Path(memo.build_dir), memo.asked)
@@ -171,23 +121,10 @@ class Command:
         return memo, {b.source: reuse(b, store, stored) for b, stored in found}
 
     def _names(self, documents: Sequence[Known]) -> bool:
-        """Whether the command names all of them, as whoever made the memo found."""
-        return {Path(d.path) for d in documents} <= set(map(Path, self._argv))
-
-    def _read(self) -> Memo | None:
-        if self._key is None:
-            return None
-        folder = _folder()
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        file = os.open(folder / self._key, flags)
-        try:
-            its = os.fstat(file)
-            if not (_is_ours(folder.lstat()) and _is_ours(its)):
-                return None
-            data = b"" if its.st_size > MOST_BYTES else os.read(file, MOST_BYTES)
-        finally:
-            os.close(file)
-        return unsealed(self._key, data)
+        """Whether *documents* are the files that the command names, and all of them."""
+        words = {Path(word) for word in self._argv[1:]}
+        files = {path for path in words if path.is_file()}
+        return files == {Path(known.path) for known in documents} != set()
 
     def remember(
         self,
@@ -199,26 +136,10 @@ class Command:
         """Leave a memo of a command that has ended, if it may be answered from one."""
         with suppress(Exception):
             # Whatever is wrong with the cache: the command is done.
-            if _may_be_repeated(arguments, settings, wanted, results):
-                self._write(_memo(settings, wanted, results))
-
-    def _write(self, memo: Memo) -> None:
-        if self._key is None:
-            return
-        folder = _folder()
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if not _is_ours(folder.lstat()):
-            return
-        new = folder / f".{self._key}.{os.getpid()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(new, flags, 0o600)
-        try:
-            os.write(file, sealed(self._key, memo))
-        finally:
-            os.close(file)
-        new.replace(folder / self._key)
-        _tidy(folder)
+            if self._key is not None and _may_be_repeated(
+                arguments, settings, wanted, results
+            ):
+                keep(self._key, _memo(settings, wanted, results))
 
 
 class _Found:
@@ -283,24 +204,6 @@ def _memo(
             if result.recipe_hash is not None and result.artifact_id is not None
         ),
     )
-
-
-def _folder() -> Path:
-    return cache_folder() / "direct"
-
-
-def _is_ours(its: os.stat_result) -> bool:
-    """Whether nobody else may have written it."""
-    others = stat.S_IRWXG | stat.S_IRWXO
-    return its.st_uid == os.geteuid() and not its.st_mode & others
-
-
-def _tidy(folder: Path) -> None:
-    ages = sorted((p.lstat().st_mtime, p) for p in folder.iterdir())
-    old = time.time() - STALE_S
-    for number, (age, path) in enumerate(reversed(ages)):
-        if number >= MOST_MEMOS or age < old:
-            path.unlink(missing_ok=True)
 
 
 def _key(argv: Sequence[str]) -> str:
