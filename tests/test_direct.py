@@ -26,8 +26,11 @@ from vectorless_rag.cli.direct import Command
 from vectorless_rag.cli.memos import Memo, sealed, unsealed
 from vectorless_rag.records import decode, encode
 
-HEAVY = ("pydantic", "pydantic_settings", "typer", "rich", "sqlalchemy", "structlog")
-"""What reads settings and command lines, draws, counts and reports."""
+HEAVY = (
+    *("pydantic", "pydantic_settings", "typer", "rich", "sqlalchemy", "structlog"),
+    *("vectorless_rag.upstream.mailbox", "vectorless_rag.launch"),
+)
+"""What reads settings and command lines, draws, counts, reports, patches and builds."""
 
 PROGRAM = f"""
 import atexit, os, sys

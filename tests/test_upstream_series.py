@@ -16,6 +16,7 @@ from vectorless_rag.upstream.lint import lint, questions
 from vectorless_rag.upstream.lock import read_lock
 from vectorless_rag.upstream.pin import read_pin
 from vectorless_rag.upstream.series import Series, read_series
+from vectorless_rag.upstream.verifying import agreeing
 from vectorless_rag.upstream.workflow import write_lock
 
 
@@ -248,9 +249,23 @@ def test_lock_that_differs_names_the_first_patch(
     """Pin, order, patch bytes and the digest over them are compared."""
     relock(toy, change)
 
-    with pytest.raises(VectorlessRagError, match=why) as raised:
-        read_locked(toy)
-    assert Code.UPSTREAM_DRIFT is raised.value.code
+    for read in (read_locked, agreeing):
+        with pytest.raises(VectorlessRagError, match=why) as raised:
+            read(toy)
+        assert Code.UPSTREAM_DRIFT is raised.value.code
+
+
+def test_a_lock_is_of_these_very_bytes(toy: Path) -> None:
+    """Then no patch need be parsed; one more byte in any, and it must."""
+    pin, _, lock = read_locked(toy)
+    assert lock.is_of(pin, toy)
+    assert (pin, lock) == agreeing(toy)
+
+    path = toy / "patches" / LOUD
+    path.write_bytes(path.read_bytes() + b" ")
+    assert not lock.is_of(pin, toy)
+    with pytest.raises(VectorlessRagError, match=f"{LOUD}: .*after the last hunk"):
+        agreeing(toy)
 
 
 def test_a_missing_lock_is_unavailable(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def verify(expected: Path | BuildRecord | None, dest: Path) -> BuildRecord:
     if isinstance(expected, BuildRecord):
         _check_identity(record, expected.identity())
     elif expected is not None:
-        pin, lock = _agreeing(expected)
+        pin, lock = agreeing(expected)
         _check_identity(record, identity_of(pin, lock))
     return record
 
@@ -58,8 +58,13 @@ def differences(dest: Path) -> tuple[str, ...]:
     return tuple(sorted(_wrong(dest, read_record(dest))))
 
 
-def _agreeing(root: Path) -> tuple[Pin, Lock]:
-    """Read pin and lock of an installation, and see that its series is theirs."""
+def agreeing(root: Path) -> tuple[Pin, Lock]:
+    """
+    Read pin and lock of an installation, and see that its series is theirs.
+
+    Raises:
+        VectorlessRagError: As `read_locked`.
+    """
     pin, lock = read_pin(root), read_lock(root)
     if not lock.is_of(pin, root):
         # What differs is told by the readers of patches, which are slow to load.
