@@ -24,7 +24,9 @@ from vectorless_rag.canon import sha256
 from vectorless_rag.cli import memos
 from vectorless_rag.cli.direct import Command
 from vectorless_rag.cli.memos import Memo, sealed, unsealed
+from vectorless_rag.recipe import Asked
 from vectorless_rag.records import decode, encode
+from vectorless_rag.settings import Settings
 
 HEAVY = (
     *("pydantic", "pydantic_settings", "typer", "rich", "sqlalchemy", "structlog"),
@@ -543,6 +545,29 @@ def test_what_is_no_memo_is_none(data: bytes) -> None:
 
     assert unsealed("key", data) is None
     assert unsealed("key", seal + data) is None
+
+
+@given(place=st.integers(0, 300), bit=st.integers(0, 7))
+def test_a_seal_is_of_these_bytes_under_this_name(place: int, bit: int) -> None:
+    """One bit of them, or another name, and it is no memo."""
+    memo = Memo(
+        asked=Asked.of(Settings()),
+        build_dir="/build",
+        data_dir="/data",
+        source_roots=(),
+        max_source_bytes=1,
+        log_level="warning",
+        jobs=1,
+        as_json=False,
+        quiet=True,
+        documents=(),
+    )
+    whole = bytearray(sealed("key", memo))
+    assert memo == unsealed("key", bytes(whole))
+    assert unsealed("other", bytes(whole)) is None
+
+    whole[place] ^= 1 << bit
+    assert unsealed("key", bytes(whole)) is None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
