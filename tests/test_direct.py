@@ -168,7 +168,7 @@ def test_colours_are_those_of_the_ordinary_way(desk: Desk) -> None:
     first, second = remembered(coloured), coloured.run()
 
     assert ["rich"] == desk.heavy
-    assert "\x1b[" in second.err
+    assert "\x1b[36mreused" in second.err
     assert first == second
 
 
@@ -266,12 +266,17 @@ def _another_mode(desk: Desk) -> Desk:
 def _another_folder(desk: Desk) -> Desk:
     other = desk.home / "other"
     other.mkdir()
-    shutil.copy(desk.home / "b.pdf", other / "a.pdf")
+    shutil.copy(desk.home / "a.pdf", other)
     return replace(desk, home=other, env={"HOME": str(desk.home)})
 
 
 def _other_bytes(desk: Desk) -> Desk:
     pdf(desk.home / "a.pdf", ["1 Plums\nPlums are blue.", "2 Figs\nFigs are brown."])
+    return desk
+
+
+def _another_document_that_is_built(desk: Desk) -> Desk:
+    shutil.copy(desk.home / "b.pdf", desk.home / "a.pdf")
     return desk
 
 
@@ -368,6 +373,7 @@ def _a_memo_by_a_link(desk: Desk) -> Desk:
         (_another_mode, 0),
         (_another_folder, 0),
         (_other_bytes, 0),
+        (_another_document_that_is_built, 0),
         (_no_document, 3),
         (_a_folder_for_a_document, 0),
         (_a_pipe_for_a_document, 3),
