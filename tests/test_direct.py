@@ -538,7 +538,7 @@ anything = st.recursive(
     max_leaves=6,
 )
 
-TRUSTED = {"as_json", "quiet", "jobs", "log_level"}
+TRUSTED = {"as_json", "quiet"}
 """How the answer is shown; what it is, no memo says."""
 
 

@@ -9,12 +9,14 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from vectorless_rag.canon import sha256
 from vectorless_rag.environment import cache_folder
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.recipe import Asked
 from vectorless_rag.records import Digest, decode, encode
+from vectorless_rag.strict import AtLeast
 
 MOST_MEMOS = 256
 MOST_BYTES = 1 << 16
@@ -40,8 +42,8 @@ class Memo:
     data_dir: str
     source_roots: tuple[str, ...]
     max_source_bytes: int
-    log_level: str
-    jobs: int
+    log_level: Literal["debug", "info", "warning", "error"]
+    jobs: Annotated[int, AtLeast(1)]
     as_json: bool
     quiet: bool
     documents: tuple[Known, ...]
