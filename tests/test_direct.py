@@ -164,7 +164,10 @@ def said(done: Done) -> tuple[int, list[str], list[str]]:
 
 def test_colours_are_those_of_the_ordinary_way(desk: Desk) -> None:
     """Rich draws them, and it alone is loaded for it."""
-    coloured = replace(desk, env={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    # Quiet: how often a spinner turns depends on the machine.
+    argv = ("ingest", "a.pdf", "--quiet")
+    env = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    coloured = replace(desk, argv=argv, env=env)
     first, second = remembered(coloured), coloured.run()
 
     assert ["rich"] == desk.heavy
