@@ -16,6 +16,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 T = TypeVar("T")
 
+# Most of what a record holds; a long document has tens of thousands.
+_ATOMS = frozenset({str, int, bool, types.NoneType})
+
 
 @dataclass(frozen=True)
 class Spelled:
@@ -63,6 +66,8 @@ def structure(kind: type[T], raw: object) -> T:
 
 def plain(record: object) -> Any:  # noqa: ANN401  (JSON of any shape)
     """Spell a dataclass, and those in it, field by field."""
+    if type(record) in _ATOMS:
+        return record
     match record:
         case Enum():
             return record.value
