@@ -17,7 +17,7 @@ ORDER = [
     "variables", "store_settings", "fleet_settings", "batch_settings", "settings",
     "environment", "files", "forks", "source", "rates", "prices", "ledger",
     "tracing_ids", "pageindex_runtime", "confinement", "run_pageindex", "fork_server",
-    "upstream", "strict", "records", "recipe", "tree", "tree_matching", "tree_diff",
+    "upstream", "records", "recipe", "tree", "tree_matching", "tree_diff",
     "artifact", "store", "audit", "workspace", "prefork", "child_settings", "launch",
     "results", "runs", "running", "reuse", "attempts", "pipeline", "funds", "plan",
     "pageindex_adapter", "corpus", "inputs", "engine", "reporting", "cli", "__main__",

@@ -1,12 +1,16 @@
 """Texts and records as files hold them: written one way, read back strictly."""
 
-import json
 import re
-from typing import Annotated, TypeVar
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeVar
 
-from vectorless_rag.canon import canonical
+import msgspec
+
+from vectorless_rag.canon import Json, canonical
 from vectorless_rag.errors import Code, VectorlessRagError
-from vectorless_rag.strict import MisfitError, Spelled, plain, structure
 from vectorless_rag.units import Sha256
 
 T = TypeVar("T")
@@ -18,8 +22,12 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
+# Most of what a record holds; a long document has tens of thousands.
+_ATOMS = frozenset({str, int, bool, type(None)})
 
-Digest = Annotated[Sha256, Spelled("[0-9a-f]{64}")]
+_MISSING = re.compile("^Object missing required field `([a-z0-9_]+)`")
+
+Digest = Annotated[Sha256, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """A `Sha256` whose spelling is checked when a record is read."""
 
 
@@ -42,7 +50,7 @@ def one_line(text: str) -> str:
 
 def encode(record: object) -> bytes:
     """Spell a dataclass canonically, field by field."""
-    return canonical(plain(record))
+    return canonical(_plain(record))
 
 
 def decode(kind: type[T], data: bytes, where: str) -> T:
@@ -50,7 +58,7 @@ def decode(kind: type[T], data: bytes, where: str) -> T:
     Read back what `encode` wrote.
 
     Args:
-        kind: A dataclass; what it may hold says `vectorless_rag.strict`.
+        kind: A dataclass; its fields, their types, and nothing else.
         data: JSON in its canonical form.
         where: What the bytes are, for the message.
 
@@ -59,10 +67,10 @@ def decode(kind: type[T], data: bytes, where: str) -> T:
             what it holds.
     """
     try:
-        record = structure(kind, json.loads(data))
-    except MisfitError as error:
-        raise corrupt(f"{where}: {_field(error.place)}") from None
-    except (ValueError, RecursionError):
+        record: T = _decoder(kind).decode(data)
+    except msgspec.ValidationError as error:
+        raise corrupt(f"{where}: {_field(str(error))}") from None
+    except (msgspec.DecodeError, ValueError, RecursionError):
         raise corrupt(f"{where}: no JSON") from None
     # One spelling: otherwise two files could say the same under two digests.
     if not _is_spelled(record, data):
@@ -75,10 +83,32 @@ def corrupt(what: str) -> VectorlessRagError:
     return VectorlessRagError(Code.STORE_CORRUPT, what)
 
 
-def _field(place: tuple[int | str, ...]) -> str:
+def _plain(record: Any) -> Json:  # noqa: ANN401  (a field of any type)
+    # Not `msgspec.to_builtins`: it spells what is cached in a dataclass too, and
+    # leaves out what has its default.
+    if type(record) in _ATOMS:
+        atom: Json = record
+        return atom
+    match record:
+        case Enum():
+            value: Json = record.value
+            return value
+        case dict():
+            return {name: _plain(value) for name, value in record.items()}
+        case tuple() | list():
+            return [_plain(item) for item in record]
+        case _ if is_dataclass(record):
+            return {f.name: _plain(getattr(record, f.name)) for f in fields(record)}
+        case _:
+            raise TypeError(type(record).__name__)
+
+
+def _field(message: str) -> str:
+    # Only where it is: the rest of the message may quote what stands there.
+    _, _, place = message.rpartition(" - at `$")
+    parts = re.split(r"[.\[\]`]+", place) + _MISSING.findall(message)
     # A name that is not like one of ours may be what a text turned into.
-    parts = [str(part) for part in place]
-    shown = [part if _NAME.fullmatch(part) else "?" for part in parts]
+    shown = [part if _NAME.fullmatch(part) else "?" for part in parts if part]
     return ".".join(shown) or "its shape"
 
 
@@ -87,3 +117,7 @@ def _is_spelled(record: object, data: bytes) -> bool:
         return encode(record) == data
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+# Building one takes a part of a millisecond.
+_decoder: Callable[[Any], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)

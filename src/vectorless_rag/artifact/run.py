@@ -6,18 +6,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+from msgspec import Meta
+
 from vectorless_rag.errors import Failure
 from vectorless_rag.records import Digest, decode, encode
-from vectorless_rag.strict import AtLeast, Spelled
 from vectorless_rag.units import NanoUsd, usd
 
 if TYPE_CHECKING:
     from vectorless_rag.ledger.types import HoldRow
 
-Moment = Annotated[str, Spelled(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")]
+Moment = Annotated[
+    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z\Z")
+]
 """A point in time in UTC: ``2026-11-30T09:00:00.000Z``."""
 
-Count = Annotated[int, AtLeast(0)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 def timestamp(moment: datetime) -> str:
@@ -38,7 +41,7 @@ class OperationUsage:
     calls: Count
     prompt_tokens: Count
     completion_tokens: Count
-    cost_nano_usd: Annotated[NanoUsd, AtLeast(0)]
+    cost_nano_usd: Annotated[NanoUsd, Meta(ge=0)]
 
     @classmethod
     def of_rows(cls, rows: Sequence["HoldRow"]) -> Self:
@@ -61,7 +64,7 @@ class RunUsage:
 
     prompt_tokens: Count
     completion_tokens: Count
-    cost_nano_usd: Annotated[NanoUsd, AtLeast(0)]
+    cost_nano_usd: Annotated[NanoUsd, Meta(ge=0)]
 
     cost_usd: str
     """The same amount in dollars, an exact decimal."""

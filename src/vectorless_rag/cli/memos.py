@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from vectorless_rag.canon import sha256
 from vectorless_rag.environment import cache_folder
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.recipe import Asked
 from vectorless_rag.records import Digest, decode, encode
-from vectorless_rag.strict import AtLeast
 
 MOST_MEMOS = 256
 MOST_BYTES = 1 << 16
@@ -43,7 +44,7 @@ class Memo:
     source_roots: tuple[str, ...]
     max_source_bytes: int
     log_level: Literal["debug", "info", "warning", "error"]
-    jobs: Annotated[int, AtLeast(1)]
+    jobs: Annotated[int, Meta(ge=1)]
     as_json: bool
     quiet: bool
     documents: tuple[Known, ...]

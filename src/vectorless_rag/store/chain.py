@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from vectorless_rag.artifact import timestamp
 from vectorless_rag.artifact.run import Moment
 from vectorless_rag.canon import sha256
@@ -13,7 +15,6 @@ from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.records import Digest, corrupt, decode, encode
 from vectorless_rag.store.blobs import SHA256, Blobs
 from vectorless_rag.store.medium import Medium
-from vectorless_rag.strict import AtLeast
 from vectorless_rag.units import Sha256
 
 FOLDER = "activations"
@@ -27,14 +28,14 @@ class Activation:
 
     document_sha256: Digest
 
-    number: Annotated[int, AtLeast(0)]
+    number: Annotated[int, Meta(ge=0)]
     """Place in the document's chain, from 0."""
 
     previous_sha256: Digest | None
     """Digest of the record before it; None for the first."""
 
     recipe_hash: Digest
-    generation: Annotated[int, AtLeast(0)]
+    generation: Annotated[int, Meta(ge=0)]
     artifact_id: Digest
     manifest_sha256: Digest
     activated_at: Moment
