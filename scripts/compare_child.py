@@ -19,6 +19,7 @@ from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.pageindex_runtime.indexing import index_document
 from vectorless_rag.pageindex_runtime.offline.provider import answer
 from vectorless_rag.pageindex_runtime.operations import OPERATIONS
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 from vectorless_rag.pageindex_runtime.providers import Message
 from vectorless_rag.pageindex_runtime.tokens import count_tokens
 from vectorless_rag.pageindex_runtime.wiring import current
@@ -106,7 +107,7 @@ def main(argv: list[str]) -> int:
     take_the_name()
     found: dict[str, Any] = {}
     answers: dict[str, Any] = dict.fromkeys(OPERATIONS, reply)
-    with provider(mode=mode, decides=True, **answers) as script:
+    with provider(mode=mode, decides=DECIDED, **answers) as script:
         sys.modules["litellm"].token_counter = (  # type: ignore[attr-defined]
             lambda text="", **_: count_tokens(text, MODEL)
         )

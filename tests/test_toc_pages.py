@@ -8,6 +8,7 @@ import pytest
 
 from upstream_stand_in import NO_KEY, PROSE, names, options, pages_of, says
 from vectorless_rag.errors import VectorlessRagError
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 from vectorless_rag.pageindex_runtime.toc_pages import SAMPLE_CHARS, sample
 from vectorless_rag.pageindex_runtime.wiring import use
 
@@ -53,7 +54,7 @@ def test_a_sample_is_whole_lines() -> None:
 class _Deciding:
     """A caller whose policy is to ask only what the text leaves open."""
 
-    policy = SimpleNamespace(decides=True)
+    policy = SimpleNamespace(decides=DECIDED)
 
 
 PAGE_OF_PROSE = "The quick brown fox jumps over the lazy dog, and again.\n" * 20

@@ -17,6 +17,7 @@ from upstream_stand_in import (
 )
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.pageindex_runtime.marks import mark
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 from vectorless_rag.pageindex_runtime.verification import gathered
 from vectorless_rag.pageindex_runtime.wiring import use
 
@@ -93,7 +94,7 @@ def test_jobs_need_not_be_coroutines() -> None:
 
 def deciding() -> Any:
     """Put a caller in use whose policy is to ask only what the text leaves open."""
-    return use(cast("Caller", SimpleNamespace(policy=SimpleNamespace(decides=True))))
+    return use(cast("Caller", SimpleNamespace(policy=SimpleNamespace(decides=DECIDED))))
 
 
 PROSE = "The quick brown fox jumps over the lazy dog, again and again and again. "

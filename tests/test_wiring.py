@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,12 @@ from boundary import Scripted, caller_for, opened, said
 from strategies_replies import json_trees
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.pageindex_runtime import wiring
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 from vectorless_rag.pageindex_runtime.providers import Money, ProviderFailure
 from vectorless_rag.pageindex_runtime.replies import ReplyError, invalid
+
+if TYPE_CHECKING:
+    from vectorless_rag.pageindex_runtime.calls import Caller
 
 MODEL = "offline/scripted"
 YES = said('{"answer": "Yes"}')
@@ -206,3 +211,13 @@ def test_a_flat_tree_is_not_summarised_before_the_standard_algorithm(
     with using(tmp_path, YES, mode=mode):
         assert limit == wiring.flat_tree_limit(40)
     assert 40 == wiring.flat_tree_limit(40)
+
+
+@pytest.mark.parametrize("question", sorted(DECIDED))
+def test_each_question_is_left_to_the_text_by_itself(question: str) -> None:
+    """One may be asked of the model again, and the others stay as they are."""
+    policy = SimpleNamespace(decides=DECIDED - {question})
+    assert not wiring.decides(question)
+
+    with wiring.use(cast("Caller", SimpleNamespace(policy=policy))):
+        assert DECIDED - {question} == set(filter(wiring.decides, DECIDED))

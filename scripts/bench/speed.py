@@ -30,6 +30,7 @@ from scripts.bench.caching import measured  # noqa: E402
 from scripts.bench.speed_report import report  # noqa: E402
 from scripts.compare_upstream import pdf_files, trees  # noqa: E402
 
+from vectorless_rag.pageindex_runtime.plans import DECIDED  # noqa: E402
 from vectorless_rag.settings import Settings  # noqa: E402
 from vectorless_rag.upstream.proofs import old_parser  # noqa: E402
 
@@ -40,7 +41,8 @@ GROWTH = (10, 50, 200, 500, 1000, 2000)
 """Pages of the generated documents."""
 
 _SAMPLE_S = 0.05
-_PARTS = ("standard", "growth", "cached", "flash", "start")
+NONE: frozenset[str] = frozenset()
+_PARTS = ("standard", "decided", "growth", "cached", "flash", "start")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +62,13 @@ class Bench:
         return self.before if side == "released" else self.after
 
     def command(
-        self, side: str, mode: str, path: Path, *, runs: int, decides: bool
+        self, side: str, mode: str, path: Path, *, runs: int, decides: frozenset[str]
     ) -> list[str]:
         """Spell the command that indexes *path*."""
         tree = self.tree(side)
         options = (
             side, tree, mode, path, runs, self.latency_s, self.concurrency,
-            int(decides),
+            ",".join(sorted(decides)),
         )  # fmt: skip
         return [sys.executable, "-W", "ignore", str(SIDE), *map(str, options)]
 
@@ -83,7 +85,13 @@ class Bench:
         }
 
     def index(
-        self, side: str, mode: str, path: Path, *, runs: int, decides: bool = True
+        self,
+        side: str,
+        mode: str,
+        path: Path,
+        *,
+        runs: int,
+        decides: frozenset[str] = DECIDED,
     ) -> dict[str, Any]:
         """Index *path*, and add the most memory that it held."""
         with tempfile.TemporaryFile() as out:
@@ -149,10 +157,30 @@ def standard(bench: Bench, files: Sequence[tuple[str, Path]]) -> list[dict[str, 
         for side in SIDES:
             row[side] = bench.index(side, "standard", path, runs=bench.runs)
         # The same code with every question asked: does it come to the same tree?
-        row["asked"] = bench.index("patched", "standard", path, runs=0, decides=False)
+        row["asked"] = bench.index("patched", "standard", path, runs=0, decides=NONE)
         row["same_tree"] = _same_tree(row["asked"], row["patched"])
         _told(row)
         found.append(row)
+    return found
+
+
+def decided(bench: Bench, files: Sequence[tuple[str, Path]]) -> list[dict[str, Any]]:
+    """Index every file with one question alone answered by the text, in turn."""
+    found = []
+    for name, path in files:
+        asked = bench.index("patched", "standard", path, runs=0, decides=NONE)
+        for question in sorted(DECIDED) if "refused" not in asked else ():
+            only = frozenset({question})
+            ours = bench.index("patched", "standard", path, runs=0, decides=only)
+            calls = [one["per_question"].get(question, 0) for one in (asked, ours)]
+            one = {
+                "question": question,
+                "calls": calls,
+                "asked": asked,
+                "patched": ours,
+            }
+            found.append({"name": name, **one})
+            sys.stderr.write(f"{name}: {question} {calls}\n")
     return found
 
 
@@ -271,6 +299,8 @@ def main() -> int:
         }
         if "standard" in parts:
             found["standard"] = standard(bench, files)
+        if "decided" in parts:
+            found["decided"] = decided(bench, files)
         if "growth" in parts:
             found["growth"] = growth(bench, folder, options.pages)
         if "cached" in parts:

@@ -179,6 +179,19 @@ def _tree(row: Row) -> str:
     return f"{ends} of {len(ours['ends'])} ends differ" if ends else "yes"
 
 
+def _decided(found: Sequence[Row]) -> Iterator[str]:
+    yield from _head("question", "asked", "not asked", "documents", "same tree")
+    for question in dict.fromkeys(row["question"] for row in found):
+        mine = [row for row in found if row["question"] == question]
+        some = [row for row in mine if row["calls"][0]]
+        asked = sum(row["calls"][0] for row in some)
+        left = sum(row["calls"][1] for row in some)
+        trees = [_tree(row) for row in some]
+        others = "; ".join(tree for tree in trees if tree != "yes")
+        told = f"{trees.count('yes')} of {len(trees)}" + (others and f" ({others})")
+        yield _line(f"`{question}`", asked, asked - left, len(some), told)
+
+
 def _growth(found: Sequence[Row]) -> Iterator[str]:
     yield from _head(
         "pages", "prompt tokens a page", "calls a page", "longest prompt, tokens"
@@ -238,6 +251,7 @@ def _share(row: Row) -> float:
 
 _SECTIONS: dict[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
     "standard": ("Standard", _standard),
+    "decided": ("One question at a time", _decided),
     "growth": ("Growth", _growth),
     "cached": ("Prompt caching", _caching),
     "flash": ("Flash", _flash),

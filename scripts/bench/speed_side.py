@@ -1,12 +1,12 @@
 """
 One side of ``speed.py``: index one document several times, print what it took.
 
-    speed_side.py SIDE TREE standard|flash PDF RUNS LATENCY_S CONCURRENCY 0|1
+    speed_side.py SIDE TREE standard|flash PDF RUNS LATENCY_S CONCURRENCY QUESTIONS
 
 The first run fills a memory of answers and is not timed, so that the others wait for
 the simulated provider alone, and not for the making of its answers. With 0 runs there
 is the first one only, and it is timed.
-The last argument says whether what the text answers is not asked.
+The last argument names the questions that are not asked where the text answers them.
 """
 
 import json
@@ -58,7 +58,7 @@ def run(argv: list[str], memory: Memory, latency_s: float) -> dict[str, Any]:
         mode=mode,
         latency_s=latency_s,
         concurrency=int(argv[6]),
-        decides=argv[7] == "1",
+        decides=frozenset(filter(None, argv[7].split(","))),
         **answers,
     ) as script:
         sys.modules["litellm"].token_counter = (  # type: ignore[attr-defined]

@@ -257,7 +257,11 @@ def no_remote() -> NoReturn:
 
 @contextmanager
 def boundary(
-    script: Script, mode: str, *, concurrency: int = 64, decides: bool = False
+    script: Script,
+    mode: str,
+    *,
+    concurrency: int = 64,
+    decides: frozenset[str] = frozenset(),
 ) -> Iterator[None]:
     """Put a call boundary in place that ends at the script."""
     limits = Limits(
@@ -300,7 +304,7 @@ def provider(
     *,
     latency_s: float = 0.0,
     concurrency: int = 64,
-    decides: bool = False,
+    decides: frozenset[str] = frozenset(),
     **answers: Answer,
 ) -> Iterator[Script]:
     """
@@ -310,8 +314,8 @@ def provider(
         mode: What the run was asked for: ``auto``, ``flash`` or ``standard``.
         latency_s: How long every answer takes.
         concurrency: Calls in flight at once, from 0010 on.
-        decides: Whether what the text answers is not asked; a proof of what is done
-            with answers wants every question asked.
+        decides: Questions that are not asked where the text answers them; a proof of
+            what is done with answers wants every one asked.
         answers: By operation: a text, a value spelled as JSON, a `Cut`, an
             exception, a function of what was asked, or `turns`.
     """

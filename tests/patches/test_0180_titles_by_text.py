@@ -6,6 +6,7 @@ from typing import Any
 from patches.good_model import GOOD, pages_of
 from patches.scripted import MODEL, provider
 from patches.tree_under_test import classic
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 
 PROSE = "The quick brown fox jumps over the lazy dog, again and again. " * 8
 
@@ -24,7 +25,7 @@ def test_a_line_of_its_page_is_confirmed_without_a_call() -> None:
     entries = [placed("Alpha", 1), placed("Beta and its long title", 2)]
     entries.append(placed("Gamma", 3))
 
-    with provider(decides=True, **GOOD) as script:
+    with provider(decides=DECIDED, **GOOD) as script:
         found = asyncio.run(classic.verify_toc(pages_of(texts), entries, model=MODEL))
 
     assert ((1.0, []), []) == (found, script.questions)

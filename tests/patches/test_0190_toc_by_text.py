@@ -3,6 +3,7 @@
 from patches.good_model import GOOD, options, pages_of, printed
 from patches.scripted import MODEL, provider
 from patches.tree_under_test import classic
+from vectorless_rag.pageindex_runtime.plans import DECIDED
 
 TITLES = ["Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta"]
 LEADERS = [f"{n} {title} . . . . . . {7 * n}" for n, title in enumerate(TITLES, 1)]
@@ -12,7 +13,7 @@ PROSE = "The quick brown fox jumps over the lazy dog, again and again. " * 8
 def test_printed_page_numbers_are_seen_without_a_call() -> None:
     """Leaders, or a table of bare lines, whose numbers go up."""
     found = []
-    with provider(decides=True, **GOOD) as script:
+    with provider(decides=DECIDED, **GOOD) as script:
         for toc in ("\n".join(LEADERS), "\n".join(LEADERS).replace(" . . . . . .", "")):
             pages = pages_of([toc, PROSE])
             told = classic.toc_extractor(pages, [0], MODEL)
@@ -27,7 +28,7 @@ def test_a_table_found_by_its_lines_costs_one_question() -> None:
     pages = pages_of([PROSE, "\n".join(LEADERS), PROSE, PROSE])
 
     answers = GOOD | {"toc_transformer": printed(*entries)}
-    with provider(decides=True, **answers) as script:
+    with provider(decides=DECIDED, **answers) as script:
         toc = classic.check_toc(pages, options())
         read = classic.toc_transformer(toc["toc_content"], MODEL)
 

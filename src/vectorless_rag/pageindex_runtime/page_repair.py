@@ -113,7 +113,9 @@ def _located(
 
     Nothing is asked where the text places enough of them by itself.
     """
-    if decides() and agreed(by_text := placed_by_text(toc, pages, first)):
+    if decides("toc_index_extractor") and agreed(
+        by_text := placed_by_text(toc, pages, first)
+    ):
         return by_text
     shown = without_printed_pages(toc[:MAX_ENTRIES])
     located: list[Entry] = []
@@ -292,7 +294,7 @@ async def _look(
     Where the title is a line of one page alone, nothing is asked.
     """
     title = str(result.get("title") or "")
-    if decides() and not known:
+    if decides("single_toc_item_index_fixer") and not known:
         sure = only_page_of(title, search.pages, numbers, search.start)
         if sure is not None:
             return sure

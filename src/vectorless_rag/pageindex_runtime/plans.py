@@ -22,6 +22,14 @@ from vectorless_rag.wire import Limits
 
 _NOTHING = NanoUsd(0)
 
+DECIDED = frozenset({
+    "toc_detector_single_page", "detect_page_index",
+    "check_if_toc_transformation_is_complete", "toc_index_extractor",
+    "check_title_appearance", "single_toc_item_index_fixer",
+    "check_title_appearance_in_start",
+})  # fmt: skip
+"""Questions that the text itself may answer, each for itself."""
+
 
 class Account(Protocol):
     """What requests are charged to; `vectorless_rag.ledger` keeps the real one."""
@@ -119,8 +127,8 @@ class Policy:
     allow_unpriced: bool = False
     """Call a model with no known price, counted as free."""
 
-    decides: bool = True
-    """What the text itself answers beyond doubt is not asked."""
+    decides: frozenset[str] = DECIDED
+    """Questions that are not asked where the text itself answers them beyond doubt."""
 
     backoff: Backoff = field(default_factory=Backoff)
 

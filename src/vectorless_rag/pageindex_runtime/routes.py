@@ -144,7 +144,7 @@ async def _ask_ahead(trip: Trip, entries: Sequence[Entry]) -> None:
 
     Only where the text alone confirms enough, so that the answers will be used.
     """
-    if not trip.whole or not decides():
+    if not trip.whole or not decides("check_title_appearance"):
         return
     sure = [e for e in entries if confirmed(e, trip.pages, trip.start)]
     if len(sure) <= ENOUGH * len(entries):

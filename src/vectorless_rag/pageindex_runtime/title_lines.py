@@ -202,7 +202,9 @@ def appearance_in(asked: Check) -> Check:
         model: str | None = None,
     ) -> Mapping[str, Any]:
         """Tell whether a section appears on the page it is said to start on."""
-        if decides() and confirmed(item, page_list, start_index):
+        if decides("check_title_appearance") and confirmed(
+            item, page_list, start_index
+        ):
             return {
                 "list_index": item.get("list_index"),
                 "answer": "yes",

@@ -106,7 +106,7 @@ class _Pages:
         self._upstream = upstream
         self._pages = pages
         self._model = model
-        self._decides = decides()
+        self._decides = decides("toc_detector_single_page")
         self._known = _answers_about(pages) if self._decides else {}
         self._run = range(0)
         """Pages that surely are one table, the first of them."""
@@ -209,7 +209,7 @@ def numbers_teller_in(
 
     def detect_page_index(toc_content: str, model: str | None = None) -> str:
         """Tell whether a table of contents has page numbers: ``yes`` or ``no``."""
-        if decides() and has_page_numbers(toc_content):
+        if decides("detect_page_index") and has_page_numbers(toc_content):
             return "yes"
         return asked(toc_content, model=model)
 

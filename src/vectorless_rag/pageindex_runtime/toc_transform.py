@@ -30,6 +30,7 @@ MAX_TOKENS = 2_500
 MAX_CONTINUATIONS = 5
 
 OPERATION = "toc_transformer"
+_COMPLETE = "check_if_toc_transformation_is_complete"
 
 _TASK = """Turn the table of contents below into JSON, every line that names a section.
 
@@ -118,10 +119,10 @@ def _complete(
 
     An unusable answer is no reason to go on.
     """
-    if decides() and holds_all(entries, part):
+    if decides(_COMPLETE) and holds_all(entries, part):
         return True
     listed = json.dumps(entries, ensure_ascii=False)
-    check = upstream["check_if_toc_transformation_is_complete"]
+    check = upstream[_COMPLETE]
     try:
         return bool(check(part, listed, model) == "yes")
     except VectorlessRagError as error:

@@ -142,7 +142,7 @@ def opening_checker_in(upstream: Upstream) -> Callable[..., Any]:
         entry's pages depend on.
         """
         check = upstream["check_title_appearance_in_start"]
-        by_text = decides()
+        by_text = decides("check_title_appearance_in_start")
         known = [_asked_before(entry) for entry in structure]
         matters = _places_that_matter(structure) if by_text else range(len(structure))
         asked = []

@@ -44,10 +44,10 @@ def current() -> Caller:
     return caller
 
 
-def decides() -> bool:
-    """Tell whether what the text itself answers is not asked; without a caller, no."""
+def decides(question: str) -> bool:
+    """Tell whether the text may answer a question; without a caller it may not."""
     caller = _CALLER.get(None)
-    return caller is not None and caller.policy.decides
+    return caller is not None and question in caller.policy.decides
 
 
 def concurrency() -> int:
