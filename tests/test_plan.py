@@ -197,12 +197,12 @@ def test_people_are_told_in_lines(
     said = ["plan", *map(str, (one, twin, blank)), "--model", MODEL]
     assert 3 == cli.main(said)
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"shortcut  {one}  1 pages, ")
-    assert "(1 calls, $0.000" in out[0]
+    assert out[0].startswith(f"shortcut  {one}  1 page, ")
+    assert "(1 call, $0.000" in out[0]
     assert f"duplicate {twin}" == out[1]
     assert out[2].startswith(f"refused   {blank}  2 pages, 0 tokens, 2 pages without")
     assert "3 documents, 1 to build" == out[3]
-    assert out[4].startswith("expected  1 calls, ")
+    assert out[4].startswith("expected  1 call, ")
     assert out[5].startswith("at most   3 calls, ")
     assert out[6].endswith(": enough, in the worst case too")
 

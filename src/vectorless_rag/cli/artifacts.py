@@ -9,6 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vectorless_rag.artifact import Artifact, RunRecord
+from vectorless_rag.cli.lines import counted
 from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
@@ -106,13 +107,17 @@ def _print_pages(artifact: Artifact, wanted: str, *, as_json: bool) -> None:
 def _print_tree(artifact: Artifact, stored: Stored, run: RunRecord) -> None:
     out = console()
     head = Text(displayable(artifact.document.name), "bold")
-    head.append(f"  {artifact.page_count} pages, {artifact.route.value}", "dim")
+    head.append(
+        f"  {counted(artifact.page_count, 'page')}, {artifact.route.value}", "dim"
+    )
     tree = Tree(head, guide_style="dim")
     _add(tree, artifact.tree)
     out.print(tree)
     usage = run.usage
-    cost = f"${usage.cost_usd} for {usage.calls} calls, {usage.prompt_tokens} prompt"
-    cost += f" and {usage.completion_tokens} completion tokens"
+    cost = f"${usage.cost_usd} for {counted(usage.calls, 'call')},"
+    cost += (
+        f" {usage.prompt_tokens} prompt and {usage.completion_tokens} completion tokens"
+    )
     rows = {
         "provider": artifact.provider,
         "recipe": artifact.recipe.recipe_hash,

@@ -22,7 +22,7 @@ from vectorless_rag.audit import (
 )
 from vectorless_rag.cli.accounting import ledger_if_there, require_folder
 from vectorless_rag.cli.artifacts import find
-from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.lines import counted, print_json
 from vectorless_rag.cli.options import Format
 from vectorless_rag.cli.printing import console, labelled, marked
 from vectorless_rag.errors import Code, VectorlessRagError
@@ -219,12 +219,14 @@ def _show_stale(found: Staleness) -> None:
         price = found.average.price(group.pages)
         cost = "price unknown" if price is None else f"${usd(price):f}"
         basis = printable(found.average.words)
-        words = f"{cost} for {group.pages} pages, based on {basis}"
+        words = f"{cost} for {counted(group.pages, 'page')}, based on {basis}"
         if price is None:
-            words = f"{cost} for {group.pages} pages: {basis}"
+            words = f"{cost} for {counted(group.pages, 'page')}: {basis}"
         out.print(labelled("rebuild", words), soft_wrap=True)
         for artifact in group.artifacts:
-            words = f"{artifact.stored.recipe_hash[:12]}  {artifact.pages} pages"
+            words = (
+                f"{artifact.stored.recipe_hash[:12]}  {counted(artifact.pages, 'page')}"
+            )
             name = printable(artifact.name)
             out.print(labelled("artifact", f"{words}  {name}"), soft_wrap=True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vectorless_rag import events
-from vectorless_rag.cli.lines import Line, StandardError, print_json
+from vectorless_rag.cli.lines import Line, StandardError, counted, print_json
 from vectorless_rag.cli.shown import Shown
 from vectorless_rag.corpus import Corpus, Ingester
 from vectorless_rag.errors import VectorlessRagError
@@ -215,8 +215,8 @@ def _sum_up(err: StandardError, records: _Records) -> None:
     counts = ", ".join(
         f"{number} {status}" for status, number in totals.by_status.items() if number
     )
-    line = f"{len(records.results)} documents: {counts}"
-    line += f"  ({totals.calls} calls, ${usd(totals.cost):f}"
+    line = f"{counted(len(records.results), 'document')}: {counts}"
+    line += f"  ({counted(totals.calls, 'call')}, ${usd(totals.cost):f}"
     if totals.cost and totals.cost_per_1000_pages is not None:
         line += f"; {_cents(totals.cost_per_1000_documents)} per 1,000 documents"
         line += f", {_cents(totals.cost_per_1000_pages)} per 1,000 pages"
@@ -240,12 +240,14 @@ def summary_lines(result: IngestResult) -> list[Line]:
     elif result.failure is not None:
         head.append(f"  {result.failure.code}: {result.failure.message}")
     else:
-        head.append(f"  {result.pages} pages, {result.nodes} nodes")
+        head.append(
+            f"  {counted(result.pages, 'page')}, {counted(result.nodes, 'node')}"
+        )
         if result.degraded:
             head.append(f", {result.degraded} of them degraded", "yellow")
     spend = result.spend
     if result.status is Status.BUILT or spend.calls:
-        cost = f"{spend.calls} calls, {spend.prompt_tokens} prompt and"
+        cost = f"{counted(spend.calls, 'call')}, {spend.prompt_tokens} prompt and"
         cost += f" {spend.completion_tokens} completion tokens, ${usd(spend.cost):f}"
         head.append(f"  ({cost})", "dim")
     lines = [head]

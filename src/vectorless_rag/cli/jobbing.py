@@ -13,7 +13,7 @@ from rich.text import Text
 
 from vectorless_rag.canon import Json
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.lines import counted, print_json
 from vectorless_rag.cli.printing import console, labelled
 from vectorless_rag.engine import turns
 from vectorless_rag.engine.dbos_engine import DbosQueue
@@ -145,7 +145,7 @@ def show(name: str, settings: Settings, *, as_json: bool) -> int:
         out.print(labelled(label, words, 11), soft_wrap=True)
     for a, usage in zip(tries, spend, strict=True):
         how = a.outcome.value if a.outcome else "running"
-        cost = f"{usage['calls']} calls, ${usage['cost_usd']}"
+        cost = f"{counted(usage['calls'], 'call')}, ${usage['cost_usd']}"
         out.print(
             labelled("attempt", f"{_time(a.started_us)} {how} {cost}", 11),
             soft_wrap=True,

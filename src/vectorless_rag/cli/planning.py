@@ -12,7 +12,7 @@ from rich.text import Text
 
 from vectorless_rag.cli.accounting import ledger_if_there
 from vectorless_rag.cli.ingesting import gravest
-from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.lines import counted, print_json
 from vectorless_rag.cli.printing import console
 from vectorless_rag.errors import FAILURES, Code, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
@@ -114,7 +114,9 @@ def _show(out: Console, plans: Sequence[DocumentPlan], left: Funds, how: str) ->
     needs = sums(plans)
     if len(plans) > 1:
         built = sum(each.answered is None and each.refused is None for each in plans)
-        out.print(Text(f"{len(plans)} documents, {built} to build"), soft_wrap=True)
+        out.print(
+            Text(f"{counted(len(plans), 'document')}, {built} to build"), soft_wrap=True
+        )
     out.print(Text(f"expected  {_figures(needs.expected)}{how}"), soft_wrap=True)
     out.print(Text(f"at most   {_figures(needs.worst)}{how}"), soft_wrap=True)
     allows = left.allow(needs)
@@ -132,14 +134,14 @@ def _line(each: DocumentPlan, left: Funds) -> Text:
     pages = each.page_tokens
     told = ""
     if pages is not None:
-        told = f"  {len(pages)} pages, {sum(pages)} tokens"
+        told = f"  {counted(len(pages), 'page')}, {counted(sum(pages), 'token')}"
         if blank := pages.count(0):
-            told += f", {blank} pages without text"
+            told += f", {counted(blank, 'page')} without text"
     if each.refused is not None:
         why = f"  {each.refused.code}: {each.refused.message}"
         return Text.assemble(("refused  ", "red"), f" {name}{told}{why}")
     expected, worst = total(each.expected), total(each.worst)
-    cost = f"  ({expected.calls} calls, ${usd(expected.cost):f};"
+    cost = f"  ({counted(expected.calls, 'call')}, ${usd(expected.cost):f};"
     cost += f" at most ${usd(min(worst.cost, left.left)):f}"
     cost += ", where the budget ends it)" if worst.cost > left.left else ")"
     return Text.assemble((f"{each.route:<9}", "green"), f" {name}{told}", (cost, "dim"))
@@ -147,6 +149,6 @@ def _line(each: DocumentPlan, left: Funds) -> Text:
 
 def _figures(tally: Tally) -> str:
     return (
-        f"{tally.calls} calls, {tally.prompt_tokens} prompt and"
+        f"{counted(tally.calls, 'call')}, {tally.prompt_tokens} prompt and"
         f" {tally.completion_tokens} completion tokens, ${usd(tally.cost):f}"
     )

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from vectorless_rag.cli.lines import counted
 from vectorless_rag.cli.shown import Shown
 from vectorless_rag.results import IngestResult
 from vectorless_rag.units import NanoUsd, usd
@@ -56,7 +57,8 @@ class Live(Shown):
         self._latest[number] = progress
         stage = progress.stage
         if progress.calls:
-            stage += f" · {progress.calls} calls · {_dollars(progress.cost_nano_usd)}"
+            stage += f" · {counted(progress.calls, 'call')}"
+            stage += f" · {_dollars(progress.cost_nano_usd)}"
         self._bars.update(self._lines[number], stage=stage)
         self._sum_up()
 
@@ -81,7 +83,7 @@ class Live(Shown):
         parts.append(_dollars(spent))
         in_flight = sum(progress.in_flight for progress in working)
         if in_flight:
-            parts.append(f"{in_flight} calls in flight")
+            parts.append(f"{counted(in_flight, 'call')} in flight")
         self._bars.update(self._whole, stage=" · ".join(parts))
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from vectorless_rag.cli.accounting import require_folder
+from vectorless_rag.cli.lines import counted
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.reporting import Written, make_report
 from vectorless_rag.settings import Settings
@@ -40,7 +41,7 @@ def _line(written: Written) -> str:
     facts = written.facts
     state = {20: "the audit found damage", 21: "the audit could not see everything"}
     return (
-        f"{written.path}: {len(facts.documents):,} documents,"
-        f" {facts.node_count:,} sections, {written.size_bytes:,} bytes;"
+        f"{written.path}: {counted(f'{len(facts.documents):,}', 'document')},"
+        f" {counted(f'{facts.node_count:,}', 'section')}, {written.size_bytes:,} bytes;"
         f" {state.get(written.exit_status, 'every byte is as it was written')}"
     )

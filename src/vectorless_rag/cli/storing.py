@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.lines import print_json
+from vectorless_rag.cli.lines import counted, print_json
 from vectorless_rag.cli.printing import console, marked
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
@@ -72,5 +72,7 @@ def gc(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     for item in found:
         words = f"{item.size_bytes:>12,}  {printable(item.file)}  {item.why}"
         out.print(words, soft_wrap=True, markup=False)
-    out.print(f"{total:>12,}  bytes in {len(found)} files; nothing was deleted")
+    out.print(
+        f"{total:>12,}  bytes in {counted(len(found), 'file')}; nothing was deleted"
+    )
     return 0
