@@ -1,6 +1,7 @@
 """What this package relies on DBOS for, and that it keeps to itself."""
 
 import json
+import logging
 import os
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from acceptance.program import environment
 from conftest import REPOSITORY
+from vectorless_rag.engine import dbos_engine
 from vectorless_rag.engine.dbos_engine import DbosQueue
 from vectorless_rag.engine.port import Turn
 from vectorless_rag.errors import VectorlessRagError
@@ -254,3 +256,32 @@ def test_a_database_that_is_not_there_is_one_line(
     assert why in str(caught.value)
     assert "canary" not in str(caught.value)
     assert None is caught.value.__cause__
+
+
+def test_a_line_that_comes_again_and_again_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a database is away, the engine says so several times a second."""
+    told: list[tuple[str, str | None]] = []
+
+    class Log:
+        def error(self, _event: str, *, where: str, error: str | None) -> None:
+            told.append((where, error))
+
+    monkeypatch.setattr(dbos_engine, "log", Log())
+    handler = dbos_engine._ToEvents(logging.WARNING)
+
+    def line(number: int, error: Exception | None = None) -> logging.LogRecord:
+        found = (type(error), error, None) if error else None
+        return logging.LogRecord("dbos", logging.ERROR, "x.py", number, "", None, found)
+
+    class DBOSAwaitedWorkflowCancelledError(Exception):
+        """As the library calls it."""
+
+    for _ in range(3):
+        handler.emit(line(1))
+        handler.emit(line(1, OSError()))
+        handler.emit(line(2))
+        handler.emit(line(3, DBOSAwaitedWorkflowCancelledError()))
+
+    assert [("x:1", None), ("x:1", "OSError"), ("x:2", None)] == told

@@ -276,6 +276,9 @@ def test_tables_that_are_up_to_date_need_no_step() -> None:
     ("url", "why"),
     [
         pytest.param("canary", "no database URL", id="not-a-url"),
+        pytest.param("postgresql://b:p@ss:canary@db/r", "%40 for @", id="password"),
+        pytest.param("postgresql://b@db:canary/r", "no database URL", id="port"),
+        pytest.param("postgresql://b:canary@[::1/r", "no database URL", id="address"),
         pytest.param("mysql://u:canary@h/d", "neither sqlite", id="other-database"),
         pytest.param("nonsense://u:canary@h/d", "neither sqlite", id="no-database"),
         pytest.param("sqlite://", "needs the path of a file", id="no-path"),

@@ -308,6 +308,64 @@ def test_a_recipe_that_this_worker_would_not_build_is_refused(
     assert [] == site.orders
 
 
+def test_a_worker_that_can_begin_nothing_ends(new_site: Callable[..., Site]) -> None:
+    """
+    After three jobs in a row, none of which counts a try: others may build them.
+
+    One job that it is handed a second time is to blame itself.
+    """
+    site = new_site(retry_s=1)
+    for number in range(4):
+        site.submit(number)
+    site.builds = [failing(Code.SOURCE_UNREADABLE)] * 9
+    with pytest.raises(VectorlessRagError, match="none of its first jobs") as error:
+        site.run()
+
+    assert Code.SOURCE_UNREADABLE is error.value.code
+    assert {(JobState.QUEUED, 0)} == {(j.state, j.tries) for j in site.board.jobs()}
+
+
+@pytest.mark.parametrize(
+    ("before", "codes"),
+    [
+        ([built], [None, Code.SOURCE_UNREADABLE, Code.SOURCE_UNREADABLE]),
+        (
+            [failing(Code.SOURCE_NO_TEXT)],
+            [Code.SOURCE_NO_TEXT, *[Code.SOURCE_UNREADABLE] * 2],
+        ),
+        ([], [Code.SOURCE_UNREADABLE, None, None]),
+    ],
+    ids=["built", "read", "one-twice"],
+)
+def test_a_worker_that_could_begin_a_job_goes_on(
+    new_site: Callable[..., Site], before: list[Build], codes: list[Code | None]
+) -> None:
+    """What it cannot begin after that is the job's own fault, and fails at once."""
+    site = new_site(retry_s=1, jobs=1)
+    for number in range(3 if before else 1):
+        site.submit(number)
+    site.builds = before + [failing(Code.SOURCE_UNREADABLE)] * 2
+    site.run()
+    found = [job.failure and job.failure.code for job in site.board.jobs()]
+
+    assert codes[: len(found)] == found
+
+
+def test_a_worker_that_reaches_nobody_is_not_ready(
+    new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its database may hang without a word, and the others begin its jobs."""
+    site = new_site()
+    thread = site.start()
+    site.until(lambda: site.worker.is_ready)
+    monkeypatch.setattr(site.worker.running, "is_alone", lambda: True)
+    ready = site.worker.is_ready
+    site.worker.stopping.set()
+    thread.join()
+
+    assert not ready
+
+
 def test_a_cancelled_job_is_stopped_and_ends(new_site: Callable[..., Site]) -> None:
     """Within a moment, and for good."""
     site = new_site()

@@ -139,6 +139,28 @@ def test_documents_are_submitted_and_built(home: Path) -> None:
     assert 2 == run("jobs", "cancel", home=home).status
     assert 3 == run("jobs", "show", "00000000", home=home).status
 
+    # Built by the board, and not there: what it takes is asked for again.
+    shutil.rmtree(home / "data" / "store")
+    lost = run("submit", "in/birch.pdf", "--json", home=home)
+    assert (True, "queued") == (lost.object["new"], lost.object["state"])
+
+
+def test_a_worker_that_sees_no_document_ends(home: Path) -> None:
+    """It leaves the queue as it was, to those whose folder is mounted."""
+    assert 0 == run("submit", "in", home=home).status
+    (home / "in").rename(home / "elsewhere")
+    with worker(home, VECTORLESS_RAG_RETRY_S="1") as process:
+        assert 3 == process.wait(timeout=300)
+    told = (home / "worker.log").read_text(encoding="utf-8").splitlines()[-1]
+    assert told.startswith("vectorless-rag: source_unreadable: ")
+    assert "this worker could begin none of its first jobs" in told
+    assert {("queued", 0)} == {(j.state.value, j.tries) for j in jobs(home).values()}
+
+    (home / "elsewhere").rename(home / "in")
+    with worker(home, "--until-idle") as process:
+        assert 0 == process.wait(timeout=300)
+    assert {"built"} == set(states(home).values())
+
 
 def submitted(home: Path, server: FaultServer, *names: str) -> Done:
     paths = [home / "in" / f"{name}.pdf" for name in names]

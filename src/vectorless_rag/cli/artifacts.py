@@ -9,8 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vectorless_rag.artifact import Artifact, RunRecord
-from vectorless_rag.cli.lines import counted
 from vectorless_rag.cli.printing import console
+from vectorless_rag.cli.words import counted
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import displayable, identify

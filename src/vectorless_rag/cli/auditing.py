@@ -22,9 +22,10 @@ from vectorless_rag.audit import (
 )
 from vectorless_rag.cli.accounting import ledger_if_there, require_folder
 from vectorless_rag.cli.artifacts import find
-from vectorless_rag.cli.lines import counted, print_json
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.cli.options import Format
 from vectorless_rag.cli.printing import console, labelled, marked
+from vectorless_rag.cli.words import counted
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.running import running_code
 from vectorless_rag.settings import Settings

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vectorless_rag import events
-from vectorless_rag.cli.lines import Line, StandardError, counted, print_json
+from vectorless_rag.cli.lines import Line, StandardError, print_json
 from vectorless_rag.cli.shown import Shown
+from vectorless_rag.cli.words import counted
 from vectorless_rag.corpus import Corpus, Ingester
 from vectorless_rag.errors import VectorlessRagError
 from vectorless_rag.inputs import expand

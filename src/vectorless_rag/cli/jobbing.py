@@ -13,8 +13,9 @@ from rich.text import Text
 
 from vectorless_rag.canon import Json
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.lines import counted, print_json
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.cli.printing import console, labelled
+from vectorless_rag.cli.words import counted
 from vectorless_rag.engine import turns
 from vectorless_rag.engine.dbos_engine import DbosQueue
 from vectorless_rag.engine.places import Roll

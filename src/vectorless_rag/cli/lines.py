@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def counted(number: object, what: str) -> str:
-    """Spell a number of things: ``1 page``, ``2 pages``."""
-    return f"{number} {what}" if str(number) == "1" else f"{number} {what}s"
-
-
 def print_json(value: Mapping[str, object]) -> None:
     """Print one object on one line of standard output."""
     sys.stdout.write(json.dumps(value) + "\n")

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from vectorless_rag.cli.accounting import ledger_if_there
 from vectorless_rag.cli.ingesting import gravest
-from vectorless_rag.cli.lines import counted, print_json
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.cli.printing import console
+from vectorless_rag.cli.words import counted
 from vectorless_rag.errors import FAILURES, Code, VectorlessRagError
 from vectorless_rag.estimates import Tally, total
 from vectorless_rag.funds import Allows, Funds, funds

@@ -19,8 +19,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from vectorless_rag.cli.lines import counted
 from vectorless_rag.cli.shown import Shown
+from vectorless_rag.cli.words import counted
 from vectorless_rag.results import IngestResult
 from vectorless_rag.units import NanoUsd, usd
 from vectorless_rag.wire import Progress

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.lines import counted
+from vectorless_rag.cli.words import counted
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.reporting import Written, make_report
 from vectorless_rag.settings import Settings

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from vectorless_rag.cli.accounting import require_folder
-from vectorless_rag.cli.lines import counted, print_json
+from vectorless_rag.cli.lines import print_json
 from vectorless_rag.cli.printing import console, marked
+from vectorless_rag.cli.words import counted
 from vectorless_rag.errors import Code, VectorlessRagError
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable, storable

@@ -10,13 +10,15 @@ from rich.text import Text
 from vectorless_rag.cli.lines import print_json
 from vectorless_rag.engine.dbos_engine import DbosQueue
 from vectorless_rag.engine.submission import Submission, Submitted
+from vectorless_rag.errors import Code
 from vectorless_rag.inputs import expand
 from vectorless_rag.ledger.board import Board
-from vectorless_rag.ledger.job_types import JobState
+from vectorless_rag.ledger.job_types import JobRow, JobState
 from vectorless_rag.running import running_code
 from vectorless_rag.runs import new_run_id
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import printable
+from vectorless_rag.store import open_reader
 
 
 def submit(
@@ -50,6 +52,7 @@ def submit(
             code=code,
             board=board,
             queue=queue,
+            store=open_reader(settings),
             run_id=run_id or new_run_id(),
             priority=priority,
         )
@@ -83,5 +86,13 @@ def _line(one: Submitted) -> Text:
     if not one.new:
         line.append(f"  {one.job.state}, run {one.job.run_id}", "dim")
         if one.job.state in {JobState.FAILED, JobState.CANCELLED}:
-            line.append("  (jobs retry)", "yellow")
+            line.append(f"  ({_advice(one.job)})", "yellow")
     return line
+
+
+def _advice(job: JobRow) -> str:
+    failure = job.failure
+    if failure is None or failure.code is not Code.BUDGET_EXCEEDED:
+        return "jobs retry"
+    # It stays on the bill of its run, which is the one to be raised.
+    return f"submit --run {job.run_id} --budget-usd MORE, then jobs retry"

@@ -17,9 +17,10 @@ from typing import TypeVar
 from vectorless_rag import events
 from vectorless_rag.engine import turns
 from vectorless_rag.engine.figures import Ended
-from vectorless_rag.engine.port import Queue
+from vectorless_rag.engine.port import AWAY, Queue
 from vectorless_rag.engine.running import Running, Stop
 from vectorless_rag.engine.submission import path_of
+from vectorless_rag.engine.trial import Trial
 from vectorless_rag.engine.versions import settings_for
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
@@ -42,9 +43,6 @@ _NOT_ITS_FAULT = frozenset({Code.LEDGER_UNAVAILABLE, Code.STORE_UNWRITABLE})
 
 # A job is for certain bytes; they do not come back by waiting.
 _FOR_GOOD = frozenset({Code.SOURCE_CHANGED})
-
-AWAY = frozenset({Code.LEDGER_UNAVAILABLE, Code.ENGINE_UNAVAILABLE})
-"""What passes by itself, once the database is back."""
 
 _FULL_S = 2.0
 _LONGEST_PAUSE_S = 3600.0
@@ -75,6 +73,9 @@ class Builder:
     on_end: Callable[[Ended], None]
     draining: threading.Event
     ending: threading.Event
+    trial: Trial = field(default_factory=Trial)
+    """Whether the worker can do its work at all."""
+
     servers: ForkServers = field(default_factory=lambda: ForkServers(at_once=True))
     """What its children are forked from."""
 
@@ -116,7 +117,10 @@ class Builder:
         def step() -> None:
             job = self.board.job(recipe)
             if job is not None and (job.state, job.turn) == (JobState.QUEUED, turn):
-                turns.enqueue_next(self.board, self.queue, job, delay_s=delay_s)
+                # Not cancelled: it is this very turn, which ends by itself.
+                turns.enqueue_next(
+                    self.board, self.queue, job, delay_s=delay_s, cancel=False
+                )
 
         self._patiently(step)
         return "passed_on"
@@ -193,17 +197,14 @@ class Builder:
     ) -> str:
         failure = result.failure
         if failure is None:
+            self.trial.blames_worker(job.recipe_hash, None)
             end = End(state=JobState.BUILT, artifact_id=result.artifact_id)
             return self._finish(job, attempt, end)
-        stopped = failure.code is Code.CANCELLED
-        if stopped and why is Stop.LOST:
-            # Another worker is at it, or will be.
-            return Stop.LOST.value
-        if stopped and why is Stop.ENDING:
-            return self._hand_back(job, attempt, None, delay_s=0)
-        if stopped:
-            end = End(state=JobState.CANCELLED, failure=failure)
-            return self._finish(job, attempt, end)
+        if failure.code is Code.CANCELLED:
+            return self._end_stopped(job, attempt, why, failure)
+        if self.trial.blames_worker(job.recipe_hash, failure):
+            delay_s = float(self.settings.retry_s)
+            return self._hand_back(job, attempt, None, delay_s=delay_s)
         again = failure.retryable or failure.code in _NOT_ITS_FAULT
         again = again and failure.code not in _FOR_GOOD
         if again and job.tries < self.settings.job_tries:
@@ -211,6 +212,17 @@ class Builder:
             delay_s = min(pause, _LONGEST_PAUSE_S)
             return self._hand_back(job, attempt, failure, delay_s=delay_s)
         return self._finish(job, attempt, End(state=JobState.FAILED, failure=failure))
+
+    def _end_stopped(
+        self, job: JobRow, attempt: str, why: Stop | None, failure: Failure
+    ) -> str:
+        if why is Stop.LOST:
+            # Another worker is at it, or will be.
+            return Stop.LOST.value
+        if why is Stop.ENDING:
+            return self._hand_back(job, attempt, None, delay_s=0)
+        end = End(state=JobState.CANCELLED, failure=failure)
+        return self._finish(job, attempt, end)
 
     def _close_holds(self, attempt: str) -> None:
         """Count what is still held: its database was away when the attempt ended."""

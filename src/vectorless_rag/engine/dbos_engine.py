@@ -9,6 +9,7 @@ environment is taken away first.
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ WORKFLOW = "build"
 _POLL_S = 0.5
 _TAKE_S = 10.0
 _AT_ONCE = 500
+_AGAIN_S = 60.0
+# A turn whose worker was taken for dead ends in it: it was cancelled by us.
+_OF_OURS = frozenset({"DBOSAwaitedWorkflowCancelledError"})
 _GOING_ON = ["ENQUEUED", "PENDING", "DELAYED"]
 
 log = events.logger()
@@ -256,7 +260,16 @@ def _faults() -> Iterator[None]:
 
 
 class _ToEvents(logging.Handler):
-    """Turns its log lines into events without their words: they quote statements."""
+    """
+    Turns its log lines into events without their words: they quote statements.
+
+    A line that comes again and again, while its database is away, is told once a
+    minute.
+    """
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._told: dict[tuple[str, str | None], float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report where a line came from."""
@@ -267,7 +280,12 @@ class _ToEvents(logging.Handler):
             if record.exc_info and record.exc_info[0]
             else None
         )
-        report("engine_complained", where=where, error=kind)
+        if kind in _OF_OURS:
+            return
+        now, last = time.monotonic(), self._told.get((where, kind))
+        if last is None or now - last >= _AGAIN_S:
+            self._told[where, kind] = now
+            report("engine_complained", where=where, error=kind)
 
 
 def _hear(logger: logging.Logger) -> None:

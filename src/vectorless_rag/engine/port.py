@@ -4,6 +4,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from vectorless_rag.errors import Code
+
+AWAY = frozenset({Code.LEDGER_UNAVAILABLE, Code.ENGINE_UNAVAILABLE})
+"""What passes by itself, once the database is back."""
+
 Work = Callable[[str], str]
 """Carries out the turn of that id, and says in one word what came of it."""
 

@@ -97,7 +97,7 @@ class Running:
     @contextmanager
     def of(self, attempt: str, job: JobRow) -> Iterator[Here]:
         """Take note of a job while the block runs."""
-        here = Here(job, self.clock(), self._is_alone)
+        here = Here(job, self.clock(), self.is_alone)
         with self._guard:
             self._by_attempt[attempt] = here
         try:
@@ -142,5 +142,6 @@ class Running:
         with self._guard:
             return dict(self._by_attempt)
 
-    def _is_alone(self) -> bool:
+    def is_alone(self) -> bool:
+        """Whether the others were given no sign of life for too long."""
         return self.clock() - self._seen > self.alone_after_s

@@ -8,7 +8,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from vectorless_rag.canon import Json
 from vectorless_rag.engine import turns
-from vectorless_rag.engine.port import Queue
+from vectorless_rag.engine.port import AWAY, Queue
 from vectorless_rag.engine.versions import options_of, version_of
 from vectorless_rag.errors import Code, Failure, VectorlessRagError
 from vectorless_rag.ledger.board import Board
@@ -20,6 +20,7 @@ from vectorless_rag.results import spelled
 from vectorless_rag.running import RunningCode
 from vectorless_rag.settings import Settings
 from vectorless_rag.source import identify, storable
+from vectorless_rag.store import StoreReader
 
 NORMAL_PRIORITY = 100
 
@@ -65,6 +66,7 @@ class Submission:
         code: What would build it here; workers that run the same are handed it.
         board: Where jobs are recorded.
         queue: Where workers are handed them from.
+        store: Where artifacts are.
         run_id: The run whose budget they count towards.
         priority: Of two jobs of one owner the lower number goes first.
     """
@@ -73,6 +75,7 @@ class Submission:
     code: RunningCode
     board: Board
     queue: Queue
+    store: StoreReader
     run_id: str
     priority: int = NORMAL_PRIORITY
 
@@ -89,10 +92,12 @@ class Submission:
         for path in paths:
             try:
                 job = self._job(path)
+                recorded, new = self._record(job)
             except VectorlessRagError as error:
+                if error.code in AWAY:
+                    raise
                 yield Submitted(source=path, failure=error.failure)
                 continue
-            recorded, new = self._record(job)
             if recorded.state is JobState.QUEUED:
                 # Whoever recorded it first may have been killed before this.
                 turns.enqueue(self.queue, recorded)
@@ -100,6 +105,11 @@ class Submission:
 
     def _record(self, job: Job) -> tuple[JobRow, bool]:
         recorded, new = self.board.add(job)
+        if recorded.state is JobState.BUILT:
+            if self.store.find(job.recipe_hash) is not None:
+                return recorded, new
+            # It was removed, or is in the store of others.
+            return self.board.anew(job.recipe_hash) or recorded, True
         if recorded.failure is None or recorded.state is not JobState.FAILED:
             return recorded, new
         if recorded.failure.code not in _OF_THE_PATH:

@@ -31,16 +31,29 @@ def enqueue(queue: Queue, job: JobRow, *, delay_s: float = 0) -> None:
 
 
 def enqueue_next(
-    board: Board, queue: Queue, job: JobRow, *, delay_s: float = 0
+    board: Board,
+    queue: Queue,
+    job: JobRow,
+    *,
+    delay_s: float = 0,
+    cancel: bool = True,
 ) -> None:
     """
     Put a job that waits into the queue anew, under a turn of its own.
 
     Whoever was handed the old turn finds it over. Of several that try, one does it.
+
+    Args:
+        board: Where jobs are recorded.
+        queue: Where jobs are queued.
+        job: As it was read.
+        delay_s: Nobody begins it before, in seconds.
+        cancel: Take the old turn out of the queue.
     """
     if not board.next_turn(job.recipe_hash, job.turn, delay_s=delay_s):
         return
-    queue.cancel([turn_id(job.recipe_hash, job.turn)])
+    if cancel:
+        queue.cancel([turn_id(job.recipe_hash, job.turn)])
     now = board.job(job.recipe_hash)
     if now is not None:
         enqueue(queue, now, delay_s=delay_s)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vectorless_rag import events
-from vectorless_rag.engine.building import AWAY, Builder
+from vectorless_rag.engine.building import Builder
 from vectorless_rag.engine.figures import Counts, Ended, Figure, figures
 from vectorless_rag.engine.footing import Footing
-from vectorless_rag.engine.port import Hands, Queue
+from vectorless_rag.engine.port import AWAY, Hands, Queue
 from vectorless_rag.engine.rescue import Rescue
 from vectorless_rag.engine.running import Running, Stop
 from vectorless_rag.errors import Code, VectorlessRagError
@@ -111,7 +111,8 @@ class Worker:
     @property
     def is_ready(self) -> bool:
         """Whether it takes jobs: it has begun, reaches its database, and goes on."""
-        return self.began and self.away is None and not self.stopping.is_set()
+        reached = self.away is None and not self.running.is_alone()
+        return self.began and reached and not self.stopping.is_set()
 
     def figures(self) -> list[Figure]:
         """Count the fleet and this worker."""
@@ -133,7 +134,8 @@ class Worker:
         Raises:
             VectorlessRagError: ``ledger_unavailable`` or ``engine_unavailable``, at
                 the start alone; later it waits until the database is back.
-                ``store_unwritable``: the database's file is another one now.
+                ``store_unwritable``: the database's file is another one now. What
+                it could begin none of its first jobs for, see `engine.trial`.
         """
         if self.stopping.is_set():
             return
@@ -152,9 +154,13 @@ class Worker:
             self.hands.stop()
             self.builder.servers.close()
         self._leave()
+        if (failure := self.builder.trial.failure) is not None:
+            why = "this worker could begin none of its first jobs"
+            detail = "; ".join(filter(None, [failure.detail, why]))
+            raise VectorlessRagError(failure.code, detail)
 
     def _go_round(self, footing: Footing, *, until_idle: bool) -> None:
-        while not self.stopping.wait(TICK_S):
+        while not self.stopping.wait(TICK_S) and self.builder.trial.failure is None:
             self.ticked = time.monotonic()
             footing.check()
             try:
@@ -216,17 +222,18 @@ class Worker:
             if self.hurry.wait(TICK_S):
                 return False
             self.ticked = time.monotonic()
-            _whatever_comes(self._heed)
-            _whatever_comes(self._beat_if_due)
+            self._whatever_comes(self._heed, self._beat_if_due)
         return not self.running.turns
 
     def _leave(self) -> None:
-        _whatever_comes(lambda: self.board.stop(self.row.worker_id))
+        self._whatever_comes(lambda: self.board.stop(self.row.worker_id))
         log.info("worker_ended", worker=self.row.worker_id)
 
-
-def _whatever_comes(step: Callable[[], None]) -> None:
-    try:
-        step()
-    except VectorlessRagError as error:
-        log.warning("database_away", code=error.code.value)
+    def _whatever_comes(self, *steps: Callable[[], None]) -> None:
+        try:
+            for step in steps:
+                step()
+        except VectorlessRagError as error:
+            self._note(error.code)
+        else:
+            self._note(None)

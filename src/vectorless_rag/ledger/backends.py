@@ -26,9 +26,12 @@ def backend(url: str) -> Backend:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         # The message would quote the address, password and all.
-        raise unavailable("the address is no database URL") from None
+        raise unavailable(
+            "the address is no database URL; in a password, write %40 for @ and %3A"
+            " for :"
+        ) from None
     match parsed.get_backend_name():
         case "sqlite":
             return Sqlite(parsed)

@@ -149,6 +149,11 @@ class Board:
         now = self._clock()
         return self._database.write(lambda t: jobs.again(t, recipe, now))
 
+    def anew(self, recipe: str) -> JobRow | None:
+        """Queue a job that was built, and whose artifact is not there any more."""
+        now = self._clock()
+        return self._database.write(lambda t: jobs.anew(t, recipe, now))
+
     def supersede(self, recipe: str, heir: Job) -> JobRow:
         """Let *heir* stand in for a job that waits; return the heir."""
         now = self._clock()

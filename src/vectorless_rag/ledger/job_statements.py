@@ -131,9 +131,9 @@ CANCEL_RUNNING: Final = (
     .values(cancelling=1)
 )
 
-AGAIN: Final = (
+_ANEW: Final = (
     update(jobs)
-    .where(jobs.c.recipe_hash == _recipe, _ENDED_BADLY)
+    .where(jobs.c.recipe_hash == _recipe)
     .values(
         state=_QUEUED,
         turn=jobs.c.turn + 1,
@@ -141,11 +141,15 @@ AGAIN: Final = (
         cancelling=0,
         code=None,
         detail=None,
+        artifact_id=None,
         ready_us=_now,
         started_us=None,
         ended_us=None,
     )
 )
+AGAIN: Final = _ANEW.where(_ENDED_BADLY)
+ANEW: Final = _ANEW.where(jobs.c.state == JobState.BUILT.value)
+"""Queues a job whose artifact is not there any more."""
 
 SUPERSEDE: Final = (
     update(jobs)

@@ -203,6 +203,12 @@ def again(transaction: Transaction, recipe: str, now: int) -> JobRow | None:
     return read(transaction, recipe)
 
 
+def anew(transaction: Transaction, recipe: str, now: int) -> JobRow | None:
+    """Queue a job that was built; return the job."""
+    transaction.count(sql.ANEW, recipe=recipe, now=now)
+    return read(transaction, recipe)
+
+
 def supersede(transaction: Transaction, recipe: str, heir: Job, now: int) -> JobRow:
     """Let *heir* stand in for a job that waits; return the heir."""
     new, _ = add(transaction, heir, now)
