@@ -50,6 +50,9 @@ _FULL_S = 2.0
 _LONGEST_PAUSE_S = 3600.0
 _PATIENCE_S = 0.5
 
+# Who builds the same on this machine may be frozen: the slot is for others meanwhile.
+_BUILDS_ELSEWHERE_S = 30.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Builder:
@@ -185,7 +188,11 @@ class Builder:
                 Code.SETTINGS_INVALID,
                 "VECTORLESS_RAG_API_BASE of the worker is not what the job is for",
             )
-        order = Order(document_sha256=job.document_sha256, attempt_id=attempt)
+        order = Order(
+            document_sha256=job.document_sha256,
+            attempt_id=attempt,
+            patience_s=_BUILDS_ELSEWHERE_S,
+        )
         return adapter.ingest(path_of(job.source), check=check, order=order)
 
     def _end(
@@ -199,8 +206,10 @@ class Builder:
         if stopped and why is Stop.LOST:
             # Another worker is at it, or will be.
             return Stop.LOST.value
-        if stopped and why is Stop.ENDING:
-            return self._hand_back(job, attempt, None, delay_s=0)
+        elsewhere = failure.code is Code.IN_PROGRESS
+        if elsewhere or (stopped and why is Stop.ENDING):
+            delay_s = self.settings.retry_s if elsewhere else 0.0
+            return self._hand_back(job, attempt, None, delay_s=delay_s)
         if stopped:
             end = End(state=JobState.CANCELLED, failure=failure)
             return self._finish(job, attempt, end)
