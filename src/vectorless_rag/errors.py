@@ -39,6 +39,7 @@ class Code(StrEnum):
     CHILD_LIMIT = "child_limit"
     CHILD_PROTOCOL = "child_protocol"
     CANCELLED = "cancelled"
+    IN_PROGRESS = "in_progress"
     STORE_CONFLICT = "store_conflict"
     STORE_CORRUPT = "store_corrupt"
     STORE_UNWRITABLE = "store_unwritable"
@@ -250,6 +251,13 @@ FAILURES: dict[Code, Kind] = {
         retryable=True,
         meaning="The run was cancelled before it finished.",
         advice="Run again when you want it.",
+    ),
+    Code.IN_PROGRESS: Kind(
+        phase="store",
+        exit_status=3,
+        retryable=True,
+        meaning="Another process of this machine builds the same and has not ended.",
+        advice="Run again when it has; if it is frozen, let it go on or end it.",
     ),
     Code.STORE_CONFLICT: Kind(
         phase="store",

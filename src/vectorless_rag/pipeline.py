@@ -1,6 +1,7 @@
 """One document, from its path to a published artifact: every stage by name."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,10 +38,16 @@ class Order:
     attempt_id: str
     """Name of the attempt, so that the one who ordered can find it."""
 
+    patience_s: float | None = None
+    """Longest wait for another who builds the same, in seconds; None: for ever."""
+
 
 # The child reads copies in its own folder: of the PDF, and of the upstream.
 _DOCUMENT = "document.pdf"
 _CHECKOUT = "upstream"
+
+_SAID_AFTER_S = 5.0
+_WAITING = "waiting for another process"
 
 
 def ingest(
@@ -83,7 +90,13 @@ def ingest(
         recipe = recipe_of(source, code)
         result = replace(result, recipe_hash=recipe.recipe_hash)
         store = open_store(settings)
-        with _unless_stored(store, recipe, rebuild=rebuild, check=check) as reused:
+        waiting = _Waiting(
+            recipe=recipe,
+            patience_s=order.patience_s if order is not None else None,
+            on_progress=on_progress,
+            check=check,
+        )
+        with _unless_stored(store, recipe, rebuild=rebuild, check=waiting) as reused:
             if reused is not None:
                 return reuse(result, store, reused)
             attempt = _attempt(settings, recipe, run_id, order)
@@ -156,6 +169,38 @@ class _Job:
             if self.servers is not None:
                 self.servers.retire()
             raise
+
+
+@dataclass(kw_only=True)
+class _Waiting:
+    """What is called while another process builds the same."""
+
+    recipe: Recipe
+    patience_s: float | None
+    on_progress: Callable[[Progress], None]
+    check: Callable[[], None]
+    _since: float | None = None
+    _said: bool = False
+
+    def __call__(self) -> None:
+        """
+        Say after a while what is waited for.
+
+        Raises:
+            VectorlessRagError: ``in_progress``: patience is at its end; and what
+                *check* raises.
+        """
+        self.check()
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        waited_s = now - self._since
+        if not self._said and waited_s >= _SAID_AFTER_S:
+            self._said = True
+            # Who holds it may be frozen: nobody else would ever hear of it.
+            log.warning("waits_for_another", recipe=self.recipe.recipe_hash)
+            self.on_progress(Progress(stage=_WAITING))
+        if self.patience_s is not None and waited_s >= self.patience_s:
+            raise VectorlessRagError(Code.IN_PROGRESS)
 
 
 @contextmanager

@@ -48,6 +48,9 @@ _FULL_S = 2.0
 _LONGEST_PAUSE_S = 3600.0
 _PATIENCE_S = 0.5
 
+# Who builds the same on this machine may be frozen: the slot is for others meanwhile.
+_BUILDS_ELSEWHERE_S = 30.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Builder:
@@ -189,7 +192,11 @@ class Builder:
                 Code.SETTINGS_INVALID,
                 "VECTORLESS_RAG_API_BASE of the worker is not what the job is for",
             )
-        order = Order(document_sha256=job.document_sha256, attempt_id=attempt)
+        order = Order(
+            document_sha256=job.document_sha256,
+            attempt_id=attempt,
+            patience_s=_BUILDS_ELSEWHERE_S,
+        )
         return adapter.ingest(path_of(job.source), check=check, order=order)
 
     def _end(
@@ -202,7 +209,8 @@ class Builder:
             return self._finish(job, attempt, end)
         if failure.code is Code.CANCELLED:
             return self._end_stopped(job, attempt, why, failure)
-        if self.trial.blames_worker(job.recipe_hash, failure):
+        elsewhere = failure.code is Code.IN_PROGRESS
+        if elsewhere or self.trial.blames_worker(job.recipe_hash, failure):
             delay_s = float(self.settings.retry_s)
             return self._hand_back(job, attempt, None, delay_s=delay_s)
         again = failure.retryable or failure.code in _NOT_ITS_FAULT
