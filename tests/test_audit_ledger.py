@@ -206,7 +206,10 @@ def test_lost_rows_are_found(settings: Settings, ledger: Ledger) -> None:
 
 
 def test_a_later_correction_is_a_note(
-    settings: Settings, stored: Stored, ledger: Ledger
+    settings: Settings,
+    stored: Stored,
+    ledger: Ledger,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The run record is right about its time; the note names what came later."""
     attempt = stored.manifest.attempt_id
@@ -220,6 +223,8 @@ def test_a_later_correction_is_a_note(
     ) == (note.verdict, note.file, note.what)
     assert 0 == cli.main(["audit", "verify"])
     assert 0 == cli.main(["ledger", "verify"])
+    # A correction leaves nothing open.
+    assert "every hold is closed or leased" in capsys.readouterr().err
 
 
 def test_a_correction_hides_no_alteration(

@@ -40,19 +40,22 @@ def main(argv: list[str]) -> int:
     except Terminated:
         return report(VectorlessRagError(Code.CANCELLED))
     except BrokenPipeError:
-        # Nobody reads on; what is left must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return BROKEN_PIPE
     except OSError as error:
         if error.errno not in _FULL:
             raise
         why = f"standard output: {errno.errorcode[error.errno]}"
-        # What could not be written must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return report(VectorlessRagError(Code.STORE_UNWRITABLE, why))
     except KeyboardInterrupt:
         sys.stderr.write("vectorless-rag: interrupted\n")
         return 130
+
+
+def _print_no_more() -> None:
+    # What could not be written must not be tried again at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _carry_out(argv: list[str]) -> int:

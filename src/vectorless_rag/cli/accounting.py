@@ -81,8 +81,8 @@ def verify(settings: Settings, *, as_json: bool) -> int:
         artifacts = sound_artifacts(store)
         bills = verify_bills(store, ledger, artifacts)
         bills += verify_built(ledger, artifacts, own=settings.owns_ledger)
-    notes = found.overdue
-    notes += [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
+    told = [f"{b.file}: {b.what}" for b in bills if b.verdict is Verdict.NOTE]
+    notes = found.overdue + told
     problems += [f"{b.file}: {b.what}" for b in bills if b.verdict is not Verdict.NOTE]
     if as_json:
         print_json({"problems": problems, "notes": notes})

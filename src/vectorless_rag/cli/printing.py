@@ -1,4 +1,4 @@
-"""How commands print: one console, one spelling of JSON, one set of marks."""
+"""How commands print for people: one console, one set of marks."""
 
 from shutil import get_terminal_size
 
